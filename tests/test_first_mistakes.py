@@ -165,7 +165,7 @@ CASES: dict[str, Case] = {
     "no folder": (
         lambda t: deltaic.DeltaTable(t.location + "2"),
         TableNotFoundError,
-        "weather2: no Delta table here; found no such folder",
+        "weather2: the path is not a Delta table; found no such folder",
     ),
     "a file": (
         lambda t: deltaic.DeltaTable(__file__),
@@ -236,7 +236,7 @@ CASES: dict[str, Case] = {
     "a path in SQL": (
         lambda t: deltaic.sql(f"SELECT * FROM delta.`{t.location}2`"),
         TableNotFoundError,
-        "no Delta table here; found no such folder",
+        "the path is not a Delta table; found no such folder",
     ),
     "a table in a transaction": (
         lambda t: deltaic.transaction("weather").__enter__(),  # type: ignore[arg-type]

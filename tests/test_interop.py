@@ -219,7 +219,7 @@ COUNTS = {
 # Tables that no reader may accept, and what the error says.
 REFUSED = {
     "crc-full": "numFiles of its checksum.*found 0; expected 10",  # of its log only the definition is there
-    "crc-malformed": "no Delta table",
+    "crc-malformed": "not a Delta table",
     "data-reader-absolute-paths-escaped-chars": "no metaData",
     "deltalog-state-reconstruction-from-checkpoint-missing-metadata": "no metaData",
     "deltalog-state-reconstruction-from-checkpoint-missing-protocol": "no protocol",

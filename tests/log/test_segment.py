@@ -197,7 +197,7 @@ def test_a_truncated_log_without_checkpoint() -> None:
 
 @pytest.mark.parametrize("paths", [[], ["data.parquet"], [LAST_CHECKPOINT]])
 def test_no_table(paths: list[str]) -> None:
-    with pytest.raises(TableNotFoundError, match="no Delta table here"):
+    with pytest.raises(TableNotFoundError, match="the path is not a Delta table"):
         load_first(new_store(*paths), sleep=never)
 
 

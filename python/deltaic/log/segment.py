@@ -382,9 +382,11 @@ def nothing_here(store: Store) -> TableNotFoundError:
     error names what is there instead."""
     if "://" not in store.location and (instead := _instead_of_table(store.location)) is not None:
         found, expected = instead
-        return TableNotFoundError("no Delta table here", where=store.location, found=found, expected=expected)
+        return TableNotFoundError(
+            "the path is not a Delta table", where=store.location, found=found, expected=expected
+        )
     return TableNotFoundError(
-        "no Delta table here: the log is empty or missing",
+        "the path is not a Delta table: the log is empty or missing",
         where=f"{store.location}/{LOG}",
         found="no commit and no checkpoint",
         expected="a commit or a checkpoint",

@@ -111,7 +111,9 @@ def _check_location(spark: Any, path: str, location: str) -> None:
     differ from those of the table at `path`."""
     if not DeltaTable.exists(location):
         raise InvalidArgumentError(
-            "[DELTA_MISSING_DELTA_TABLE] no Delta table", found=location, expected="the location of a table"
+            "[DELTA_MISSING_DELTA_TABLE] the path is not a Delta table",
+            found=location,
+            expected="the location of a table",
         )
     old, new = DeltaTable(path, spark=spark), DeltaTable(location, spark=spark)
     if settings.is_on(spark, settings.BYPASS_LOCATION_CHECK):

@@ -59,7 +59,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42P01",
         ANALYSIS,
         _ARGUMENT,
-        "^no Delta table",
+        "^the (name|path) is not a Delta table",
         {"tableName": "`name|where|found`"},
     ),
     Condition(

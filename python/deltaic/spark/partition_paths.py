@@ -41,7 +41,7 @@ def partition_of(
         condition = " AND ".join(_condition(table, *each) for each in values.items())
         if not table.files(condition).count():
             raise TableNotFoundError(
-                "[DELTA_PATH_DOES_NOT_EXIST] no Delta table here",
+                "[DELTA_PATH_DOES_NOT_EXIST] the path is not a Delta table",
                 where=path,
                 found="a partition without files",
                 expected="a partition of the table",

@@ -145,7 +145,9 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     else:
         condition = "DELTA_ONLY_OPERATION" if words[0] in _OF_TABLES_ALONE else "DELTA_MISSING_DELTA_TABLE"
     expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
-    refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
+    refused = InvalidArgumentError(
+        f"[{condition}] the name is not a Delta table", found=str(target), expected=expected
+    )
     if is_persistent_view:
         names["view"] = names["quoted_table"]
     name = ".".join(part.strip("`") for part in names["relation"].split("."))

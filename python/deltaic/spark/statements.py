@@ -512,7 +512,7 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
     try:
         return reader.load(reference.path)
     except TableNotFoundError as error:
-        message = "[DELTA_MISSING_DELTA_TABLE] no Delta table"
+        message = "[DELTA_MISSING_DELTA_TABLE] the path is not a Delta table"
         raise TableNotFoundError(message, where=reference.path, found=error.found) from None
 
 

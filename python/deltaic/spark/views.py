@@ -27,7 +27,7 @@ def named_path(spark: Any, identifier: str) -> str:
     if path is None:
         expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
         raise InvalidArgumentError(
-            "[DELTA_MISSING_DELTA_TABLE] no Delta table", found=identifier, expected=expected
+            "[DELTA_MISSING_DELTA_TABLE] the name is not a Delta table", found=identifier, expected=expected
         )
     return path
 
