@@ -10,10 +10,11 @@ import pytest
 
 import deltaic
 from deltaic import Schema
+from deltaic.errors import InvalidArgumentError
 from deltaic.spark.tables import DeltaTable
 
 pytest.importorskip("pyspark")
-from pyspark.ml.linalg import DenseVector, SparseVector, Vectors
+from pyspark.ml.linalg import DenseVector, SparseVector, Vectors, VectorUDT
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
@@ -56,6 +57,21 @@ def test_vectors_within_other_types(session: Any, tmp_path: Path) -> None:
     first, second = session.read.format("delta").load(path).orderBy("id").collect()
     assert (first.s.v, first.a) == (DenseVector([1.0, 2.0]), [DenseVector([1.0, 2.0])])
     assert second.s.v == SparseVector(3, {0: 5.0})
+
+
+def test_a_vector_is_a_column_as_a_whole(session: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    DeltaTable.create(session).location(path).addColumn("id", "long").addColumn("v", VectorUDT()).execute()
+    session.createDataFrame(ROWS, ["id", "v"]).write.format("delta").mode("append").save(path)
+    session.sql(f"INSERT INTO delta.`{path}` (id) VALUES (4)")
+    session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    for change in ("ADD COLUMN v.x INT", "DROP COLUMN v.size", "RENAME COLUMN v.size TO x"):
+        with pytest.raises(InvalidArgumentError, match="only a struct gets new fields"):
+            session.sql(f"ALTER TABLE delta.`{path}` {change}")
+    session.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN v TO features")
+    frame = session.read.format("delta").load(path)
+    assert frame.schema["features"].dataType == VectorUDT()
+    assert sorted((row.id, row.features) for row in frame.collect()) == [*ROWS, (4, None)]
 
 
 @pytest.mark.parametrize("rows", [5, 300_000])

@@ -18,6 +18,7 @@ from deltaic.protocol.evolution import Widening
 from deltaic.protocol.expression_names import uses
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
 from deltaic.protocol.schema import (
+    USER_TYPES,
     Array,
     DataType,
     Field,
@@ -104,8 +105,22 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
                 )
             result.extend(strip(Schema([item])))
         else:
+            _check_struct(result[index], here, here)
             result[index] = result[index].with_(type=_add_to(result[index].type, item.type, here))
     return result
+
+
+def _check_struct(field: Field, path: Sequence[str], changed: Sequence[str]) -> None:
+    """Raises InvalidArgumentError if the field at `path`, in which the field `changed` is changed, has a
+    user-defined type, whose fields are Spark's."""
+    if USER_TYPES in field.metadata:
+        error = InvalidArgumentError(
+            "only a struct gets new fields or loses fields",
+            where=path_text(changed),
+            found=f"{path_text(path)} of a user-defined type",
+            expected="a column of the type struct",
+        )
+        raise error.with_values(path=tuple(changed), parent=tuple(path))
 
 
 def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
@@ -226,6 +241,7 @@ def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...], widen: W
 def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema:
     """Moves a field behind the field `after` of the same struct; None: to the first place."""
     above = tuple(path[:-1])
+    _check_above(schema, path)
     if not above:
         return Schema(_moved(tuple(schema), path, after))
     if not is_field(schema, path):
@@ -281,7 +297,13 @@ def edit_field(schema: Schema, path: Sequence[str], change: Callable[[Field], Fi
     InvalidArgumentError is raised if the path ends in an array's element or a map's key or value, which are
     no fields.
     """
+    _check_above(schema, path)
     return Schema(_edit(tuple(schema), tuple(path), change, ()))
+
+
+def _check_above(schema: Schema, path: Sequence[str]) -> None:
+    for end in range(1, len(path)):
+        _check_struct(schema.find(path[:end])[1], path[:end], path)
 
 
 def _edit(

@@ -3,7 +3,6 @@ API. `deltaic.spark.tables` has both."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -140,7 +139,8 @@ class DeltaTableBuilder:
             _check(comment, str, "Column comment must be str.")
             metadata["comment"] = comment
         with timestamps_of(self._spark):
-            column = Field(colName, _type_of(dataType), nullable, metadata)
+            column = _typed(dataType).with_(name=colName, nullable=nullable)
+        column = column.with_(metadata={**column.metadata, **metadata})
         identity.check(Schema([column]), ())
         self._fields.append(column)
         return self
@@ -283,16 +283,14 @@ def _names(cols: tuple[Any, ...], message: str) -> tuple[str, ...]:
     return names
 
 
-def _type_of(data_type: Any) -> Any:
+def _typed(data_type: Any) -> Field:
+    """Returns a field of a type: DDL text, or a DataType of PySpark."""
+    from pyspark.sql.types import StructField, StructType
+
     if isinstance(data_type, str):
-        return Schema.from_ddl(f"c {data_type}").field("c").type
-    text = json.dumps(
-        {
-            "type": "struct",
-            "fields": [{"name": "c", "type": data_type.jsonValue(), "nullable": True, "metadata": {}}],
-        }
-    )
-    return Schema.from_json(text).field("c").type
+        return Field("c", Schema.from_ddl(f"c {data_type}").field("c").type)
+    (field,) = delta_schema(StructType([StructField("c", data_type)]))
+    return field
 
 
 def _generated(always: Any, by_default: Any) -> dict[str, Any]:
