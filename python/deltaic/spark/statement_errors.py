@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from deltaic.engine.spark.native.session import has_temporary_view
 from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
 from deltaic.spark.frame_writes import FORMATS
@@ -16,7 +15,7 @@ from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
-from deltaic.spark.views import is_known, no_such_table
+from deltaic.spark.views import is_known, is_temporary, no_such_table
 from deltaic.sql.names import Name
 from deltaic.sql.statement import CHANGES_ROWS, run
 from deltaic.sql.tokens import Reader
@@ -129,7 +128,7 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     another format, with delta-spark's condition."""
     first, names = reader.tokens[0].keyword, naming(spark, target.parts)
     is_persistent_view = query_of_view(spark, target.parts) is not None
-    is_view = is_persistent_view or (len(target.parts) == 1 and has_temporary_view(spark, target.parts[0]))
+    is_view = is_persistent_view or is_temporary(spark, target)
     if first == "RESTORE" and not is_view:  # Spark does not look its table up
         names["search_path"] = "not available"
         return no_such_table(target, "delta.`path`, or the name of a Delta table").with_values(**names)

@@ -40,6 +40,14 @@ def is_known(spark: Any, name: Name) -> bool:
         return False
 
 
+def is_temporary(spark: Any, name: Name) -> bool:
+    """True if the name is that of a temporary view."""
+    try:
+        return bool(spark.catalog.getTable(str(name)).isTemporary)
+    except Exception:  # as in `is_known`
+        return False
+
+
 def no_such_table(name: Name, expected: str = "delta.`path`, or a name") -> InvalidArgumentError:
     """Returns the error for an unknown name."""
     return InvalidArgumentError("no such table or view", found=str(name), expected=expected)
