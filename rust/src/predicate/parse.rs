@@ -165,7 +165,8 @@ fn literals(column: &Column, texts: Vec<Option<String>>) -> Result<ArrayRef> {
     Ok(parsed)
 }
 
-/// Writes a tree as JSON text, which `from_json` parses to the same tree.
+/// Writes a tree as JSON text, which `from_json` parses to the same tree. Literals of binary columns are an
+/// exception: JSON has no text for bytes that are no UTF-8, and an empty text is no literal.
 pub fn to_json(predicate: &Predicate) -> Result<String> {
     let node = describe(predicate)?;
     serde_json::to_string(&node)
