@@ -88,12 +88,18 @@ class Collector:
     @property
     def ends(self) -> list[tuple[int, int, bool]]:
         """Version, index and `isStartingVersion` of the offset at the end of each batch of the last run."""
-        texts = [each["sources"][0]["endOffset"] for each in self.progress]
-        # PySpark 4.1 gives the text of a dict instead of JSON
-        offsets = [json.loads(text) if '"' in text else ast.literal_eval(text) for text in texts]
+        offsets = list(map(end_offset, self.progress))
         return [
             (offset["reservoirVersion"], offset["index"], offset["isStartingVersion"]) for offset in offsets
         ]
+
+
+def end_offset(progress: Any) -> dict[str, Any]:
+    """The offset of the only source at the end of a batch."""
+    text = progress["sources"][0]["endOffset"]
+    # PySpark 4.1 gives the text of a dict instead of JSON
+    offset: dict[str, Any] = json.loads(text) if '"' in text else ast.literal_eval(text)
+    return offset
 
 
 def failure(call: Callable[[], Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from collector import last_offset
+from collector import end_offset, last_offset
 
 import deltaic
 from deltaic import DeltaTable
@@ -246,7 +246,7 @@ def test_commits_without_actions_are_passed(feed: Feed, changes: str) -> None:
     query = feed.start(feed.frame(readChangeFeed=changes), {"availableNow": True})
     assert query.awaitTermination(60)
     assert len(feed.batches) == 1
-    end = json.loads(query.lastProgress["sources"][0]["endOffset"])
+    end = end_offset(query.lastProgress)
     assert (query.lastProgress["batchId"], end["reservoirVersion"], end["index"]) == (1, 5, -1)
 
 

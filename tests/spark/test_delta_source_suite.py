@@ -3,14 +3,13 @@ of the tests of delta-spark's DeltaSourceSuite that its docstring or its paramet
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from collector import Collector, commit, commit_file, failure, last_offset
+from collector import Collector, commit, commit_file, end_offset, failure, last_offset
 
 import deltaic
 from deltaic import DeltaTable
@@ -281,7 +280,7 @@ def test_commits_without_files_move_the_offset(session: Any, tmp_path: Path, opt
             for _ in range(commits):
                 commit(tmp_path / "t")
             query.processAllAvailable()
-            offset = json.loads(query.lastProgress["sources"][0]["endOffset"])
+            offset = end_offset(query.lastProgress)
             assert (offset["reservoirVersion"], offset["index"]) == (end, -1)
             assert offset["isStartingVersion"] is False
     finally:
