@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    ProtocolError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from deltaic.protocol.column_mapping import assign, strip
+from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.schema import (
     MAX_DEPTH,
     Array,
@@ -377,3 +384,15 @@ def test_a_user_defined_type_is_read_as_the_type_of_its_values() -> None:
     assert field.type == Struct([Field("x", "byte", nullable=False)])
     (mapped,) = assign(Schema([field]))[0]
     assert mapped.type == field.type, "Spark finds the fields of its type by their own names"
+
+
+def test_no_data_adds_a_field_to_a_user_defined_type() -> None:
+    inside = {"name": "x", "type": "byte", "nullable": False, "metadata": {}}
+    point = user_type({"type": "struct", "fields": [inside]})
+    column = {"name": "p", "type": point, "nullable": True, "metadata": {}}
+    table = Schema.from_json(json.dumps({"type": "struct", "fields": [column]}))
+    same = Schema([Field("p", Struct([Field("x", "byte")]))])
+    assert merge_schemas(table, same) == table
+    more = Schema([Field("p", Struct([Field("x", "byte"), Field("y", "byte")]))])
+    with pytest.raises(SchemaMismatchError, match="the data's type does not fit"):
+        merge_schemas(table, more)

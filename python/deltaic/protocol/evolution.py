@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.schema import (
+    USER_TYPES,
     Array,
     DataType,
     Field,
@@ -193,9 +194,10 @@ def _merge_fields(
                 new_field(other, here).with_(name=item.name, metadata={**other.metadata, **item.metadata})
             )
             continue
-        result.append(
-            item if other is None else item.with_(type=_merge_types(item.type, other.type, here, widen))
-        )
+        merged = item.type if other is None else _merge_types(item.type, other.type, here, widen)
+        if other is not None and USER_TYPES in item.metadata and merged != item.type:
+            raise _unfit(other.type, item.type, here)  # Spark alone changes the fields of its type
+        result.append(item.with_(type=merged))
     return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
 
 
@@ -214,13 +216,17 @@ def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: 
     if widen is not None and widen(table, data):
         return data
     if not can_store(data, table):
-        raise SchemaMismatchError(
-            "the data's type does not fit the column's",
-            where=path_text(path),
-            found=type_name(data),
-            expected=type_name(table),
-        )
+        raise _unfit(data, table, path)
     return table
+
+
+def _unfit(data: DataType, table: DataType, path: tuple[str, ...]) -> SchemaMismatchError:
+    return SchemaMismatchError(
+        "the data's type does not fit the column's",
+        where=path_text(path),
+        found=type_name(data),
+        expected=type_name(table),
+    )
 
 
 def _first_new(
