@@ -1,4 +1,4 @@
-# The commands of this project; CI calls the same ones. They need Python >= 3.10 and a Rust toolchain;
+# The commands of this project; CI calls the same ones. They need Python >= 3.11 and a Rust toolchain;
 # everything else is installed into .venv.
 PYTHON ?= python3
 export CARGO_TARGET_DIR ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/deltaic/target
@@ -96,7 +96,7 @@ clean: ## deletes the environments; compiled code stays in CARGO_TARGET_DIR
 	rm -rf .venv .venv-spark-* dist site python/deltaic/*.so
 
 .venv/pip:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed: make PYTHON=python3.12")'
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@

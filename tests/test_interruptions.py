@@ -271,8 +271,7 @@ def test_an_exception_while_a_commit_is_put(
         deltaic.write(table, rows(2), mode="append")
     # A put that has begun is not taken back: the caller is told that it is there.
     assert ids() == [1, 2]
-    if sys.version_info >= (3, 11):
-        assert raised.value.__notes__ == ["signals://t: WRITE is committed as version 1; do not do it again"]
+    assert raised.value.__notes__ == ["signals://t: WRITE is committed as version 1; do not do it again"]
 
 
 @pytest.mark.parametrize("ending", [".crc", ".checkpoint.parquet", "_last_checkpoint"])

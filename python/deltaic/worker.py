@@ -235,7 +235,7 @@ class Worker(Generic[T]):
         return 0.0
 
     def _start_again(self) -> float:
-        """Starts the thread again if it has not begun to run in time. On Python 3.10 and 3.11 a new thread
+        """Starts the thread again if it has not begun to run in time. On Python 3.11 a new thread
         counts as its parent until it runs, so that it may end by an exception that was set for the parent."""
         if not self._claim.acquire(blocking=False):
             return time.monotonic() + _START
