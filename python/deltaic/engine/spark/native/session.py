@@ -177,14 +177,20 @@ def in_own_session(spark: Any, frame: Any, settings: Mapping[str, str]) -> Any:
     session = spark._jsparkSession.cloneSession()
     for name, value in settings.items():
         session.conf().set(name, value)
-    _observations(session).putAll(_observations(spark._jsparkSession))
+    field = _observations_field(spark)
+    waiting = field.get(spark._jsparkSession.observationManager())
+    if not waiting.isEmpty():
+        field.get(session.observationManager()).putAll(waiting)
     datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
     return DataFrame(datasets.ofRows(session, logical_plan(frame)), SparkSession(spark.sparkContext, session))
 
 
-def _observations(session: Any) -> Any:
-    """Returns the Observations that wait for a job of the session (a ConcurrentHashMap)."""
-    manager = session.observationManager()
-    field = manager.getClass().getDeclaredField("observations")
-    field.setAccessible(True)
-    return field.get(manager)
+def _observations_field(spark: Any) -> Any:
+    """Returns the field of a session's manager with the Observations that wait for a job of the session (a
+    ConcurrentHashMap), as a java.lang.reflect.Field. The gateway keeps it: to find it takes many calls."""
+    kept = spark.sparkContext._gateway.__dict__
+    if (field := kept.get("_deltaic_observations")) is None:
+        manager = spark._jsparkSession.observationManager()
+        field = kept["_deltaic_observations"] = manager.getClass().getDeclaredField("observations")
+        field.setAccessible(True)
+    return field
