@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,27 @@ def session(spark: Any) -> Iterator[Any]:
     deltaic.spark.enable(own)
     yield own
     delattr(own, SETTING)
+
+
+def test_enabling_warns_of_settings_that_deltaic_does_not_read(
+    spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+    names = re.findall(r"^\| `(spark\.databricks\.delta\.[\w.]+)`", page, re.MULTILINE)
+    assert len(names) > 20
+    own = spark.newSession()
+    for name in names:
+        own.conf.set(name, "1")
+    unread = [
+        f"spark.databricks.delta.{name}" for name in ("alterTable.dropColumn.enabled", "snapshotPartitions")
+    ]
+    for name in unread:
+        own.conf.set(name, "1")
+    with caplog.at_level(logging.WARNING, "deltaic.spark"):
+        deltaic.spark.enable(own)
+    deltaic.spark.disable(own)
+    (warning,) = (record.getMessage() for record in caplog.records if "have no effect" in record.getMessage())
+    assert warning.endswith(": " + ", ".join(unread))
 
 
 def transactions(path: Path) -> list[tuple[str, int]]:

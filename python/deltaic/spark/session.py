@@ -3,12 +3,16 @@ remove them."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_disabled
 from deltaic.engine.spark.native.session import can_load, has_jvm
+from deltaic.engine.spark.settings import without_effect
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark import formats, frame_subqueries, functions, patches, statements
+
+log = logging.getLogger("deltaic.spark")
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Setting by which Spark passes a query's filters to Python data sources. It is off by default up to Spark
@@ -29,6 +33,8 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
     a supported version, else through public interfaces of PySpark. "never" always uses the public
     interfaces, for which executors need the deltaic wheel.
 
+    The logger `deltaic.spark` warns of settings `spark.databricks.delta.…` that have no effect.
+
     Raises InvalidTypeError if `spark` is no SparkSession, InvalidArgumentError for another value of
     `native`, and for a session whose setting `spark.sql.catalog.spark_catalog` names a class that it cannot
     load, such as the catalog of delta-spark without its jar: every query of the session would fail.
@@ -45,7 +51,10 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
         _check_loadable(spark, catalog)
     formats.enable(spark, native)
     functions.register(spark)
-    spark.__dict__.setdefault(_PUSHDOWN_BEFORE, spark.conf.getAll.get(PUSHDOWN))
+    settings = spark.conf.getAll
+    spark.__dict__.setdefault(_PUSHDOWN_BEFORE, settings.get(PUSHDOWN))
+    if names := without_effect(settings):
+        log.warning("these settings of delta-spark have no effect on deltaic: %s", ", ".join(names))
     spark.conf.set(PUSHDOWN, "true")
     if sql:
         statements.install(spark)

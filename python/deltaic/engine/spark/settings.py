@@ -4,13 +4,14 @@ of a call always wins."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from deltaic.engine.engine import Compaction, StoreAssignment
 from deltaic.errors import InvalidArgumentError, check_instance
+from deltaic.log.schema_log import SETTINGS as STREAMING
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
 from deltaic.protocol.properties import canonical_name
@@ -104,6 +105,27 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
+
+_PREFIX = "spark.databricks.delta."
+_PREFIXES_WITH_EFFECT = (PROPERTIES, STREAMING)
+_WITH_EFFECT = {
+    *(USER_METADATA, LAST_COMMIT, TXN_APP_ID, TXN_VERSION, TXN_AUTO_RESET, MERGE_SCHEMA, OPTIMIZE_WRITE),
+    *(AUTO_COMPACT, AUTO_COMPACT_SIZE, AUTO_COMPACT_SMALL, AUTO_COMPACT_FILES, OPTIMIZE_SIZE, OPTIMIZE_SMALL),
+    *(ZORDER_CHECK, RETENTION_CHECK, LITE_VACUUM, DOWNGRADE, STRICT_TIMES, OUT_OF_RANGE, UNSAFE_COLUMNS),
+    *(TRACKED_TYPES, REPLACE_WHERE_CHECK, REPLACE_WHERE_DATA, OVERWRITE_PARTITIONS, BYPASS_LOCATION_CHECK),
+    *_PROTOCOL_VERSIONS,
+}
+
+
+def without_effect(names: Iterable[str]) -> list[str]:
+    """Returns the settings of delta-spark among `names` that deltaic does not read, sorted."""
+    return sorted(
+        name
+        for name in names
+        if name.startswith(_PREFIX)
+        and name not in _WITH_EFFECT
+        and not name.startswith(_PREFIXES_WITH_EFFECT)
+    )
 
 
 def with_names_in_backticks(spark: Any, text: str) -> str:
