@@ -24,7 +24,6 @@ from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
 from deltaic.protocol.schema import (
     CHAR_TYPES,
-    USER_TYPES,
     Array,
     DataType,
     Field,
@@ -34,6 +33,7 @@ from deltaic.protocol.schema import (
     is_shape,
     path_text,
     type_name,
+    user_types_of,
     walk,
 )
 from deltaic.spark_sql.char_types import length_conditions
@@ -80,7 +80,7 @@ def _struct_rules(
         if may_be_null and not item.nullable:
             message = f"column {'.'.join(path)} is NOT NULL and a row has a null there"
             yield Rule(message, f"{path_text(path)} IS NOT NULL", "a value")
-        if isinstance(item.type, Struct) and USER_TYPES not in item.metadata:
+        if isinstance(item.type, Struct) and not user_types_of(item):
             yield from _struct_rules(item.type.fields, path, may_be_null or item.nullable)
 
 

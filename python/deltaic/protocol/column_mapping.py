@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import (
-    USER_TYPES,
     Array,
     DataType,
     Field,
@@ -21,6 +20,7 @@ from deltaic.protocol.schema import (
     Schema,
     Struct,
     path_text,
+    user_types_of,
     walk,
 )
 
@@ -60,7 +60,7 @@ def map_fields(data_type: DataType, change: Callable[[Field], Field]) -> DataTyp
     if isinstance(data_type, Struct):
         changed = (change(item) for item in data_type.fields)
         return Struct(
-            new if USER_TYPES in old.metadata else new.with_(type=map_fields(new.type, change))
+            new if user_types_of(old) else new.with_(type=map_fields(new.type, change))
             for old, new in zip(data_type.fields, changed, strict=True)
         )
     if isinstance(data_type, Array):

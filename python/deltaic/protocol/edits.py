@@ -18,7 +18,6 @@ from deltaic.protocol.evolution import Widening
 from deltaic.protocol.expression_names import uses
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
 from deltaic.protocol.schema import (
-    USER_TYPES,
     Array,
     DataType,
     Field,
@@ -28,6 +27,7 @@ from deltaic.protocol.schema import (
     path_text,
     split_path,
     type_name,
+    user_types_of,
     walk,
 )
 
@@ -113,7 +113,7 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
 def _check_struct(field: Field, path: Sequence[str], changed: Sequence[str]) -> None:
     """Raises InvalidArgumentError if the field at `path`, in which the field `changed` is changed, has a
     user-defined type, whose fields are Spark's."""
-    if USER_TYPES in field.metadata:
+    if user_types_of(field):
         error = InvalidArgumentError(
             "only a struct gets new fields or loses fields",
             where=path_text(changed),

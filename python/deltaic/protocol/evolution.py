@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.schema import (
-    USER_TYPES,
     Array,
     DataType,
     Field,
@@ -23,6 +22,7 @@ from deltaic.protocol.schema import (
     is_shape,
     path_text,
     type_name,
+    user_types_of,
 )
 
 _DEFAULT = "CURRENT_DEFAULT"
@@ -195,7 +195,7 @@ def _merge_fields(
             )
             continue
         merged = item.type if other is None else _merge_types(item.type, other.type, here, widen)
-        if other is not None and USER_TYPES in item.metadata and merged != item.type:
+        if other is not None and user_types_of(item) and merged != item.type:
             raise _unfit(other.type, item.type, here)  # Spark alone changes the fields of its type
         result.append(item.with_(type=merged))
     return result + [new_field(item, (*path, item.name)) for item in incoming.values()]

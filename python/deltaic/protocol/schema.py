@@ -444,7 +444,7 @@ def walk(fields: Iterable[Field], prefix: tuple[str, ...] = ()) -> Iterator[tupl
     for item in fields:
         path = (*prefix, item.name)
         yield path, item
-        if USER_TYPES not in item.metadata:
+        if not user_types_of(item):
             yield from _walk_type(item.type, path)
 
 
@@ -460,9 +460,16 @@ def collation_of(field: Field) -> str | None:
     return next((name for name in names if name.upper() not in _BY_BYTES), None)
 
 
+def user_types_of(field: Field) -> Mapping[str, Any]:
+    """Returns the user-defined types of a field and of the elements, keys and values in it, as JSON by their
+    paths (`""`, `element`); empty without any. Spark alone knows the fields of such a type."""
+    user_types: Mapping[str, Any] = field.metadata.get(USER_TYPES, {})
+    return user_types
+
+
 def has_user_type(field: Field) -> bool:
     """True if a field has a user-defined type, at any depth."""
-    return any(USER_TYPES in item.metadata for _, item in walk([field]))
+    return any(user_types_of(item) for _, item in walk([field]))
 
 
 def _walk_type(data_type: DataType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
@@ -517,7 +524,7 @@ def _fields_to_json(fields: Iterable[Field]) -> dict[str, Any]:
     parts = [
         {
             "name": item.name,
-            "type": _type_to_json(item.type, item.metadata.get(USER_TYPES, {}), ()),
+            "type": _type_to_json(item.type, user_types_of(item), ()),
             "nullable": item.nullable,
             "metadata": {key: value for key, value in item.metadata.items() if key != USER_TYPES},
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaic.plan.literal import col
-from deltaic.protocol.schema import USER_TYPES, Array, DataType, Field, Map, Struct
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, user_types_of
 
 
 def null_conditions(field: Field) -> list[tuple[str, str]]:
@@ -16,7 +16,7 @@ def _of_field(text: str, field: Field, place: str, depth: int) -> list[tuple[str
     """Returns (condition, place) for a field and for what is nested in it. SQL finds nothing within values of
     a user-defined type."""
     own = [] if field.nullable else [(f"{text} IS NULL", place)]
-    return own if USER_TYPES in field.metadata else own + _inside(text, field.type, place, depth)
+    return own if user_types_of(field) else own + _inside(text, field.type, place, depth)
 
 
 def _inside(text: str, data_type: DataType, place: str, depth: int) -> list[tuple[str, str]]:

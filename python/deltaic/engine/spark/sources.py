@@ -16,7 +16,7 @@ from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import cast_type, format_type
 from deltaic.protocol.evolution import is_number, nullable_everywhere
-from deltaic.protocol.schema import USER_TYPES, Array, DataType, Field, Map, Schema, Struct, type_name
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name, user_types_of
 
 # Number type -> types to which its values are cast without loss; and pairs of date and time types that are
 # cast.
@@ -126,8 +126,8 @@ def _null(data_type: DataType) -> str:
 def _of_field(text: str, have: Field, want: Field, place: str, depth: int) -> str:
     """Like `_value`, but values of the same user-defined types, in which SQL finds no fields, stay as they
     are."""
-    user_types = have.metadata.get(USER_TYPES)
-    same = user_types is not None and user_types == want.metadata.get(USER_TYPES)
+    user_types = user_types_of(have)
+    same = bool(user_types) and user_types == user_types_of(want)
     return text if same else _value(text, have.type, want.type, place, depth)
 
 

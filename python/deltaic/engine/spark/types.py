@@ -12,7 +12,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.column_mapping import ID as COLUMN_ID
 from deltaic.protocol.column_mapping import map_fields, physical_name
 from deltaic.protocol.evolution import nullable_everywhere
-from deltaic.protocol.schema import CHAR_TYPES, USER_TYPES, DataType, Field, Schema, Struct
+from deltaic.protocol.schema import CHAR_TYPES, USER_TYPES, DataType, Field, Schema, Struct, user_types_of
 from deltaic.spark_sql.char_types import has_char
 
 _GEOGRAPHY = re.compile(r'("geography\([^()",]+, )(\w+)\)"')
@@ -111,8 +111,8 @@ def bare(field: Field) -> Field:
     """Returns the field without metadata, at every depth. User-defined types stay, as they are types."""
 
     def change(item: Field) -> Field:
-        kept = item.metadata.get(USER_TYPES)
-        return item.with_(metadata={} if kept is None else {USER_TYPES: kept})
+        user_types = user_types_of(item)
+        return item.with_(metadata={USER_TYPES: user_types} if user_types else {})
 
     return _each(field, change)
 
