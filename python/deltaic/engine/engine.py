@@ -95,7 +95,7 @@ class Engine(Protocol):
     @property
     def is_embedded(self) -> bool:
         """True if the engine works in this process, and so also on a thread beside the caller's: jobs on a
-        cluster take it from the caller's."""
+        cluster take it from the caller's. False on Spark, where rows follow the rules of delta-spark."""
 
     @property
     def plain_sql(self) -> bool:

@@ -38,7 +38,7 @@ from deltaic.protocol.properties import (
     request,
 )
 from deltaic.protocol.schema import Schema, Struct, path_text, primitive_types, type_name, walk
-from deltaic.protocol.versions import check_addable, is_on_spark, new_protocol, upgrade
+from deltaic.protocol.versions import check_addable, new_protocol, refuses_as_delta_spark, upgrade
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
@@ -383,12 +383,12 @@ def _check_combination(definition: Definition, before: Definition | None = None)
 
 
 def _check_clustering(metadata: Metadata, needed: Collection[str], replaced: Protocol | None = None) -> None:
-    """Raises InvalidArgumentError for a partitioned table that gets clustering columns, and on Spark also for
-    one that replaces a clustered table. `replaced`: the protocol of the replaced table."""
+    """Raises InvalidArgumentError for a partitioned table that gets clustering columns, and where delta-spark
+    does for one that replaces a clustered table. `replaced`: the protocol of the replaced table."""
     if not metadata.partition_columns:
         return
     found = f"partitioned by {', '.join(metadata.partition_columns)}"
-    if replaced is not None and clustering.FEATURE in supported(replaced) and is_on_spark():
+    if replaced is not None and clustering.FEATURE in supported(replaced) and refuses_as_delta_spark():
         raise InvalidArgumentError(
             "[DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE] a partitioned table cannot replace a"
             " clustered one",

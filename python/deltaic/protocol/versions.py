@@ -27,24 +27,25 @@ DEFAULTS = "allowColumnDefaults"
 _NAMED_BY_USERS = frozenset({"timestampNtz", DEFAULTS})
 """Features that delta-spark never adds to an existing table because of its columns alone. A new table, too,
 has column defaults only if its properties name the feature."""
-_on_spark: ContextVar[bool] = ContextVar("deltaic_on_spark", default=False)
+_refuses: ContextVar[bool] = ContextVar("deltaic_refuses_as_delta_spark", default=False)
 
 
 @contextmanager
-def on_spark() -> Iterator[None]:
+def refusing_as_delta_spark() -> Iterator[None]:
     """Inside the block, definitions are refused where delta-spark refuses them: they must name
     `delta.feature.timestampNtz` and `delta.feature.allowColumnDefaults`, and a partitioned table cannot
-    replace a clustered one. Elsewhere, a table gets all features of its columns."""
-    token = _on_spark.set(True)
+    replace a clustered one. Elsewhere, also for `DeltaTable(path, spark=spark)`, a table gets all features of
+    its columns."""
+    token = _refuses.set(True)
     try:
         yield
     finally:
-        _on_spark.reset(token)
+        _refuses.reset(token)
 
 
-def is_on_spark() -> bool:
+def refuses_as_delta_spark() -> bool:
     """True if definitions are refused where delta-spark refuses them."""
-    return _on_spark.get()
+    return _refuses.get()
 
 
 def check_addable(
@@ -54,7 +55,7 @@ def check_addable(
     InvalidArgumentError for one that its columns need and the user must name. `protocol`: of the existing
     table; None for a new one. `named`: features that the change names. `verb`: CREATE or ALTER."""
     check_honoured(sorted(needed))
-    if not is_on_spark():
+    if not refuses_as_delta_spark():
         return
     current = frozenset[str]() if protocol is None else supported(protocol)
     missing = _NAMED_BY_USERS.intersection(needed) - current - frozenset(named)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from deltaic.engine.spark.errors import describe_by, without_aliases
 from deltaic.engine.spark.native.java_errors import java_error_bases
 from deltaic.errors import DeltaError
-from deltaic.protocol.versions import on_spark
+from deltaic.protocol.versions import refusing_as_delta_spark
 from deltaic.spark.conditions import (
     CONDITIONS,
     REST,
@@ -61,8 +61,8 @@ def raises_as_spark(
     of_predicates: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[_F], _F]:
     """Returns a decorator for public functions on Spark. It makes each DeltaError an instance of a class of
-    `pyspark.errors` too, with a condition of delta-spark. Definitions of tables in the function follow the
-    rules of `protocol.versions.on_spark`.
+    `pyspark.errors` too, with a condition of delta-spark. The function refuses definitions of tables where
+    delta-spark refuses them.
 
     `preferred`: class of errors -> the condition that they get from this function.
     `instead`: condition of delta-spark -> Spark's condition for the same mistake, for statements that Spark
@@ -74,7 +74,7 @@ def raises_as_spark(
         @functools.wraps(function)
         def call(*args: Any, **named: Any) -> Any:
             try:
-                with on_spark():
+                with refusing_as_delta_spark():
                     return function(*args, **named)
             except DeltaError as error:
                 name = next(
