@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,16 @@ def test_partition_values_from_folders_and_from_the_caller(tmp_path: Path) -> No
         {"id": 2, "day": None, "city": "x"},
         {"id": 3, "day": date(2024, 5, 6), "city": None},
     ]
+
+
+def test_partition_values_of_early_years_and_powers_of_ten(tmp_path: Path) -> None:
+    table = DeltaTable.create(
+        tmp_path, "id bigint, at timestamp_ntz, price decimal(5,0)", partition_by=["at", "price"]
+    )
+    plain = foreign(tmp_path, "plain.parquet", 1)
+    values = {"at": datetime(5, 6, 7), "price": Decimal("1E+2")}
+    table.add_files([AddFile(plain, size=(tmp_path / plain).stat().st_size, partition_values=values)])
+    assert table.scan(where="at < '0005-06-08 00:00:00'").to_pylist() == [{"id": 1, **values}]
 
 
 def test_given_statistics_are_taken_as_they_are(tmp_path: Path) -> None:

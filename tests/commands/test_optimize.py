@@ -83,7 +83,7 @@ def test_where_takes_any_condition_on_partition_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also with more partitions than the predicate of a scan may name."""
-    monkeypatch.setattr(partition_functions, "MOST_NAMED", 1)
+    monkeypatch.setattr(partition_functions, "MOST_IN_PREDICATE", 1)
     days = [date(2023, 12, 31), date(2024, 1, 1), date(2024, 1, 2), date(2024, 3, 1), None]
     parts = ["a b", "a b", "c%d", "é/x", "a b"]
     table = make(pa.table({"id": range(5), "day": days, "part": parts}), partition_by=["day", "part"])

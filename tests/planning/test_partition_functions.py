@@ -102,7 +102,7 @@ def test_what_fails_is_left_to_the_rows(table: deltaic.DeltaTable) -> None:
 def test_many_partitions_are_left_to_the_rows(
     table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("MOST_ASKED", "MOST_NAMED"):
+    for limit in ("MOST_EVALUATED", "MOST_IN_PREDICATE"):
         with monkeypatch.context() as patched:
             patched.setattr(partition_functions, limit, 1)
             rows = scan(table._snapshot, LocalEngine(), ["n"], "year(day) = 2024")

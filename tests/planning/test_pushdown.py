@@ -89,6 +89,7 @@ def test_said_exactly(text: str, expected: object) -> None:
         "d = '2024-1-1'",
         "d > timestamp'2024-01-01 00:00:00'",
         "n = '2024-01-01 00:00:00Z'",
+        "ts > '0001-01-01 00:00:00+10:00'",  # in the year 0 in UTC
         "a + 1 = 2",
         "a = i",
         "b = 'x\\\\y'",

@@ -49,7 +49,7 @@ def same(text: str, *, schema: Schema = SCHEMA, zone: str = "UTC") -> bool:
     resolved = ENGINE.resolve(text, {"t": schema})
     assert resolved.type in ("boolean", "void"), text
     whole = push(resolved.conjuncts, schema, table, "t", time_zone=zone)
-    found = simple.together(said, schema, table)
+    found = simple.predicate_of(said, schema, table)
     assert whole.residual == (), text
     assert whole.predicate is not None, text
     assert found is not None, text
@@ -272,7 +272,7 @@ def test_generated_columns_are_thought_of() -> None:
     table = _core.TableSchema(schema.to_json(), ["day"])
     said = simple.read("ts >= '2024-03-05 00:00:00'", schema, "t", "UTC")
     assert said is not None
-    found = simple.together(said, schema, table)
+    found = simple.predicate_of(said, schema, table)
     assert found is not None
     assert "day" in found.json
     resolved = ENGINE.resolve("ts >= '2024-03-05 00:00:00'", {"t": schema})
@@ -286,7 +286,7 @@ def test_wide_decimals_keep_all_their_digits() -> None:
         literal = text.removeprefix("w = ")
         for predicate in (
             push(ENGINE.resolve(text, {"t": SCHEMA}).conjuncts, SCHEMA, TABLE, "t").predicate,
-            simple.together(simple.read(text, SCHEMA, "t", "UTC") or [], SCHEMA, TABLE),
+            simple.predicate_of(simple.read(text, SCHEMA, "t", "UTC") or [], SCHEMA, TABLE),
         ):
             assert predicate is not None
             assert json.loads(predicate.json)["literal"] == literal

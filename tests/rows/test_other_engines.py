@@ -16,7 +16,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.rows.lazy_frame import decidable
+from deltaic.rows.lazy_frame import pushed_conjuncts
 
 NAN, INF = float("nan"), float("inf")
 ROWS = pa.table(
@@ -236,8 +236,8 @@ def test_conditions_of_polars_reach_the_files(table: DeltaTable, monkeypatch: py
         & (pl.col("u") > dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc))
         & (pl.col("t") > dt.datetime(1970, 1, 1)),
     ]
-    assert [len(decidable(each, table.schema)) for each in texts] == [4, 3]
-    assert decidable((i + 1 > 2) | (i > 1), table.schema) == []
+    assert [len(pushed_conjuncts(each, table.schema)) for each in texts] == [4, 3]
+    assert pushed_conjuncts((i + 1 > 2) | (i > 1), table.schema) == []
 
 
 def test_errors_reach_the_reader_of_a_lazy_frame(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
+from deltaic.planning.literals import value_text
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.partitioning import from_directory
 from deltaic.protocol.paths import decoded_path, encoded_path
@@ -212,20 +213,12 @@ def _partition_values(snapshot: Snapshot, file: AddFile) -> dict[str, str | None
 
 
 def _text(value: Any, path: str) -> str | None:
-    """Serializes a partition value as in PROTOCOL.md, Partition Value Serialization. Text is not changed; an
-    empty text is null."""
+    """Serializes a partition value by `value_text`; an empty text is null. Raises InvalidTypeError for a
+    value of another type than those of partition columns."""
     if value is None or value == "":
         return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float, Decimal)):
-        return str(value)
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            return value.strftime("%Y-%m-%d %H:%M:%S.%f")
-        return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if isinstance(value, date):
-        return value.isoformat()
+    if isinstance(value, (bool, str, int, float, Decimal, date)):  # a datetime is a date
+        return value_text(value)
     raise InvalidTypeError(
         "a partition value has the wrong type",
         where=path,

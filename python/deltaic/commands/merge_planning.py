@@ -8,7 +8,6 @@ are few, else `t.id BETWEEN 3 AND 900000`. Only rows are left out that match no 
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from sqlglot import exp
 from deltaic import _core
 from deltaic.plan.expression import COUNT, Expression, GroupAggregate, column
 from deltaic.plan.nodes import Aggregate, Data
-from deltaic.planning.literals import INTEGERS
+from deltaic.planning.literals import INTEGERS, value_text
 from deltaic.planning.planned import ScanPlan
 from deltaic.planning.pushdown import push
 from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
@@ -112,12 +111,12 @@ def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dic
         table = engine.to_table(engine.run(range_of))
         sides = []
         for name, op in (("low", ">="), ("high", "<=")):
-            texts = _texts(_within(table[name], target.type, clip=True), target.type)
+            texts = _texts(_within(table[name], target.type, clip=True))
             if not texts:
                 return None
             sides.append({"op": op, "column": path, "literal": texts[0]})
         return {"op": "and", "args": sides}
-    literals = _texts(_within(distinct, target.type), target.type)
+    literals = _texts(_within(distinct, target.type))
     if literals is None:
         return None
     return {"op": "in", "column": path, "literals": literals} if literals else {"op": "false"}
@@ -147,19 +146,9 @@ def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False)
     return values.filter(pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)))
 
 
-def _texts(values: pa.ChunkedArray, data_type: DataType) -> list[str] | None:
-    """Serializes values as in PROTOCOL.md, "Partition Value Serialization"; None if one is outside of
-    Python's years."""
+def _texts(values: pa.ChunkedArray) -> list[str] | None:
+    """Serializes values by `value_text`; None if one is outside of Python's years."""
     try:
-        items = values.drop_null().to_pylist()
+        return list(map(value_text, values.drop_null().to_pylist()))
     except (ValueError, OverflowError):
         return None
-    if data_type == "timestamp":
-        return [f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z" for moment in items]
-    if data_type == "timestamp_ntz":
-        return [moment.isoformat(sep=" ", timespec="microseconds") for moment in items]
-    if data_type == "boolean":
-        return ["true" if value else "false" for value in items]
-    if data_type == "date":
-        return [value.isoformat() for value in items]
-    return [format(value, "f") if isinstance(value, Decimal) else str(value) for value in items]

@@ -56,7 +56,8 @@ def failing_on(text: Pieces, kind: type[errors.DeltaError], message: str, *, exp
 def _raised(
     values: Sequence[str | Expression], kind: type[errors.DeltaError], message: str, expected: str
 ) -> Pieces:
-    """`values`: SQL of the arguments of a `concat`, which makes the error's `found`."""
+    """Returns SQL that fails the query. `values`: SQL of the arguments of a `concat`, which makes the error's
+    `found`."""
     mark = lit(f"{_marked(kind, message, expected, None)}:values:")
     return (f"raise_error(concat({mark}, hex(concat(", *values, ")), ':'))")
 

@@ -118,8 +118,8 @@ def _interval(value: timedelta) -> str:
 
 
 def _item(value: Any) -> Any:
-    """The Python value of a NumPy scalar. Times in nanoseconds, whose `item()` is an int, become datetime or
-    timedelta."""
+    """Returns the Python value of a NumPy scalar. Times in nanoseconds, whose `item()` is an int, become
+    datetime or timedelta."""
     item = value.item()
     if not isinstance(item, int) or value.dtype.kind not in "mM":
         return item

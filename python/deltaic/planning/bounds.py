@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from sqlglot import exp
 
-from deltaic.planning.literals import instant
+from deltaic.planning.literals import instant, value_text
 from deltaic.protocol.schema import DataType
 
 Json: TypeAlias = dict[str, Any]
@@ -85,9 +85,7 @@ def bounds(
 def _literal(day: date, data_type: DataType, outwards: int, utc: bool) -> str:
     """Returns midnight of a day as a literal of the column's type. `outwards`: for instants in an unknown
     zone, -1 for the earliest instant at which a clock may show midnight, 1 for the latest."""
-    if data_type == "date":
-        return day.isoformat()
     midnight = datetime.combine(day, time())
-    if data_type == "timestamp_ntz":
-        return midnight.isoformat(sep=" ", timespec="microseconds")
+    if data_type != "timestamp":
+        return value_text(day if data_type == "date" else midnight)
     return instant(midnight if utc else midnight + outwards * FURTHEST_ZONE)

@@ -9,7 +9,7 @@ from deltaic.protocol.schema import Field, Schema, Struct, path_text
 
 
 def check_has_columns(schema: Schema, location: str) -> None:
-    """SchemaMismatchError for a query over a table that was made without columns and has none yet."""
+    """Raises SchemaMismatchError for a table that was made without columns and has none yet."""
     if not schema.names:
         raise SchemaMismatchError(
             "the table has no columns yet",

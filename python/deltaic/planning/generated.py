@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from deltaic.errors import DeltaError
 from deltaic.planning.bounds import FURTHEST_ZONE, function_of
-from deltaic.planning.literals import instant
+from deltaic.planning.literals import instant, value_text
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql.parsing import parse
 
@@ -231,8 +231,8 @@ def _between(column: str, low: str | None, high: str | None) -> list[Json]:
 
 
 def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]] | None:
-    """Span of a partition column generated as the text column itself, or as its first characters:
-    `substring(name, 1, 2)`."""
+    """Returns the span of a partition column that is generated as the text column itself, or as its first
+    characters: `substring(name, 1, 2)`."""
     length: int | None = None
     if type(tree) is exp.Substring and isinstance(tree.this, exp.Column):
         start, count = tree.args.get("start"), tree.args.get("length")
@@ -241,6 +241,7 @@ def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]]
             and start.this in ("0", "1")
             and isinstance(count, exp.Literal)
             and not count.is_string
+            and str(count.this).isdecimal()
         ):
             return None
         length = int(count.this)
@@ -277,7 +278,7 @@ def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[I
     if (found := function_of(tree)) is not None and isinstance(found[1], exp.Column):
         unit = found[0]
         if unit == "day":
-            return texts(lambda moment: moment.date().isoformat()) if field.type == "date" else None
+            return texts(lambda moment: value_text(moment.date())) if field.type == "date" else None
         if field.type not in ("integer", "long", "short"):
             return None
         if unit == "year":
@@ -323,7 +324,7 @@ def _two_arguments(
         return None
     if name == "trunc" and field.type == "date":
         return lambda at: _truncated(
-            field.name, texts(lambda moment: moment.date().isoformat())(at), length, _shift_day
+            field.name, texts(lambda moment: value_text(moment.date()))(at), length, _shift_day
         )
     if name == "date_trunc" and field.type == base_type and base_type != "date":
         # The writer truncated in local time, in which a change to daylight saving time may lie: one day more.
@@ -343,9 +344,9 @@ def _truncated(
 
 
 def _shift_day(literal: str, length: timedelta) -> str:
-    return (date.fromisoformat(literal) - length).isoformat()
+    return value_text(date.fromisoformat(literal) - length)
 
 
 def _shift_time(literal: str, length: timedelta) -> str:
     moved = _moment(literal) - length
-    return instant(moved) if literal.endswith("Z") else moved.isoformat(sep=" ", timespec="microseconds")
+    return instant(moved) if literal.endswith("Z") else value_text(moved)

@@ -21,8 +21,8 @@ Json: TypeAlias = dict[str, Any]
 Path: TypeAlias = Sequence[str]
 
 INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-# Maximum number of digits of a number; a longer one is NotExpressible
 _MOST_DIGITS = 100
+"""Maximum number of digits of a number; a longer one is NotExpressible."""
 _EXACT = Context(prec=3 * _MOST_DIGITS)  # Python's default precision is 28 digits
 _FLOAT_MAX = 3.4028234663852886e38
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -108,7 +108,7 @@ def compare(op: str, path: Path, literal: str) -> Json:
 
 def compared(op: str, path: Path, data_type: DataType, literal: Literal, *, utc: bool) -> Json:
     """Returns the test `column op literal`. `utc`: True if timestamps without a zone are in UTC."""
-    return {"op": "null"} if literal is None else compare(op, path, said(literal, data_type, utc=utc))
+    return {"op": "null"} if literal is None else compare(op, path, literal_text(literal, data_type, utc=utc))
 
 
 def between(path: Path, data_type: DataType, low: Literal, high: Literal, *, utc: bool) -> Json:
@@ -126,7 +126,7 @@ def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, u
     test: Json = {
         "op": "in",
         "column": list(path),
-        "literals": [said(value, data_type, utc=utc) for value in values],
+        "literals": [literal_text(value, data_type, utc=utc) for value in values],
     }
     return test if len(values) == len(literals) else {"op": "or", "args": [test, {"op": "null"}]}
 
@@ -134,12 +134,29 @@ def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, u
 # --- values
 
 
-def said(literal: Literal, data_type: DataType, *, utc: bool) -> str:
-    """Serializes a literal for a column's type, as in PROTOCOL.md, "Partition Value Serialization"."""
+def value_text(value: Any) -> str:
+    """Serializes a Python value as in PROTOCOL.md, "Partition Value Serialization": `Decimal("1E+2")` becomes
+    `100`, and 12:00 on 2024-03-05 in UTC `2024-03-05T12:00:00.000000Z`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return (
+            value.isoformat(sep=" ", timespec="microseconds")
+            if value.tzinfo is None
+            else instant(value.astimezone(timezone.utc))
+        )
+    if isinstance(value, date):
+        return value.isoformat()
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def literal_text(literal: Literal, data_type: DataType, *, utc: bool) -> str:
+    """Serializes a literal of SQL for a column's type, as `value_text` does a value of Python. Raises
+    NotExpressible if Spark does not compare the two as values of this type."""
     if not isinstance(data_type, str):
         raise NotExpressible
     if data_type == "boolean" and isinstance(literal, bool):
-        return "true" if literal else "false"
+        return value_text(literal)
     if isinstance(literal, Number):
         return _number(literal, data_type)
     if not isinstance(literal, Text):
@@ -196,7 +213,7 @@ def _decimal(number: Number, precision: int, scale: int) -> str:
     shifted = number.value.scaleb(scale, _EXACT)
     if shifted != shifted.to_integral_value() or shifted.copy_abs() >= 10**precision:
         raise NotExpressible
-    return format(number.value, "f")
+    return value_text(number.value)
 
 
 def day(literal: Literal) -> date:
@@ -219,7 +236,10 @@ def _timestamp(text: str, utc: bool) -> str:
         raise NotExpressible
     if zone is not None and zone != "Z":
         sign = -1 if zone[0] == "-" else 1
-        moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+        try:
+            moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+        except OverflowError:  # `0001-01-01 00:00:00+10:00` is in the year 0 in UTC
+            raise NotExpressible from None
     return instant(moment)
 
 
@@ -227,7 +247,7 @@ def _timestamp_ntz(text: str) -> str:
     moment, zone = _moment(text)
     if zone is not None:
         raise NotExpressible
-    return moment.isoformat(sep=" ", timespec="microseconds")
+    return value_text(moment)
 
 
 def _moment(text: str) -> tuple[datetime, str | None]:

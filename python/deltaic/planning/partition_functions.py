@@ -7,15 +7,13 @@ The engine evaluates the condition once for each partition. The matching partiti
 from __future__ import annotations
 
 import json
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
 from deltaic.errors import DeltaError
 from deltaic.log.references import addresses, data_files
 from deltaic.plan.nodes import Filter, Plan
-from deltaic.planning.literals import instant
+from deltaic.planning.literals import value_text
 from deltaic.protocol.schema import decimal_parts
 
 if TYPE_CHECKING:
@@ -27,18 +25,18 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
     from deltaic.plan.expression import Expression
 
-MOST_ASKED = 10_000
+MOST_EVALUATED = 10_000
 """Maximum number of partitions for which the engine evaluates a condition; with more, the condition is
 residual."""
-MOST_NAMED = 200
+MOST_IN_PREDICATE = 200
 """Maximum number of partitions in a predicate, as each file is compared with each of them; with more matching
 partitions, the condition is residual."""
-_FILE = "__deltaic_file"
+_LOCATION = "__deltaic_location"
 # Types whose values are equal exactly if their literals are. Floats are not: 0.0 = -0.0.
 _TYPES = ("byte", "short", "integer", "long", "boolean", "string", "date", "timestamp", "timestamp_ntz")
 
 
-def decided(
+def partition_predicate(
     snapshot: Snapshot, engine: Engine, condition: Expression, among: _core.Predicate | None, alias: str
 ) -> Any:
     """Returns a predicate that is equivalent to `condition` on the files that match `among`. None if the
@@ -53,13 +51,13 @@ def decided(
     ):
         return None
     partitions = _values(snapshot, names, among)
-    if partitions.num_rows > MOST_ASKED:
+    if partitions.num_rows > MOST_EVALUATED:
         return None
     try:
         matching = engine.to_table(engine.run(Filter(engine.source(partitions, alias), condition)))
     except DeltaError:  # the query raises it if a row of the partition is read
         return None
-    if matching.num_rows > MOST_NAMED:
+    if matching.num_rows > MOST_IN_PREDICATE:
         return None
     tests = [_is(row) for row in matching.select(names).to_pylist()]
     return _core.Predicate.from_json(
@@ -76,8 +74,8 @@ def matching_files(
     alias: str,
 ) -> pa.Table:
     """Returns the `add` actions of `files` whose partition values match all `conditions`, which read
-    partition columns alone. `among`: the predicate that selected `files`. Unlike `decided`, the function has
-    no limits, and raises the engine's error if a condition fails on a partition of `files`."""
+    partition columns alone. `among`: the predicate that selected `files`. Unlike `partition_predicate`, the
+    function has no limits, and raises the engine's error if a condition fails on a partition of `files`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -85,10 +83,10 @@ def matching_files(
         return files
     listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
     columns = _columns(snapshot, listing, snapshot.metadata.partition_columns)
-    rows: Plan = engine.source(pa.table({**columns, _FILE: listing["location"]}), alias)
+    rows: Plan = engine.source(pa.table({**columns, _LOCATION: listing["location"]}), alias)
     for condition in conditions:
         rows = Filter(rows, condition)
-    matching = engine.to_table(engine.run(rows))[_FILE].combine_chunks()
+    matching = engine.to_table(engine.run(rows))[_LOCATION].combine_chunks()
     location = snapshot.location
     return files.filter(pc.is_in(addresses(data_files(files, location), location), value_set=matching))
 
@@ -117,19 +115,7 @@ def _is(row: dict[str, Any]) -> dict[str, Any]:
     tests = [
         {"op": "is_null", "column": [name]}
         if value is None
-        else {"op": "=", "column": [name], "literal": _literal(value)}
+        else {"op": "=", "column": [name], "literal": value_text(value)}
         for name, value in row.items()
     ]
     return {"op": "and", "args": tests}
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return (
-            instant(value) if value.tzinfo is not None else value.isoformat(sep=" ", timespec="microseconds")
-        )
-    if isinstance(value, date):
-        return value.isoformat()
-    return format(value, "f") if isinstance(value, Decimal) else str(value)

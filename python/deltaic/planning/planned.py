@@ -206,9 +206,9 @@ def plan(
         engine.plain_sql
         and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None
     ):
-        predicate = simple.together(conjuncts, snapshot.schema, snapshot.table_schema)
+        predicate = simple.predicate_of(conjuncts, snapshot.schema, snapshot.table_schema)
         return ScanPlan(snapshot, predicate, skipping=skipping, alias=alias, changes=changes, condition=where)
-    from deltaic.planning.partition_functions import decided
+    from deltaic.planning.partition_functions import partition_predicate
     from deltaic.planning.pushdown import push
 
     resolved = resolve_condition(engine, where, snapshot.schema, alias, queries=changes)
@@ -226,7 +226,9 @@ def plan(
     among, left = None, []
     for conjunct in pushed.residual:
         by_partition = skipping and not conjunct.sources and not _reads_char(conjunct, snapshot.schema, pads)
-        exact = decided(snapshot, engine, conjunct, pushed.predicate, alias) if by_partition else None
+        exact = (
+            partition_predicate(snapshot, engine, conjunct, pushed.predicate, alias) if by_partition else None
+        )
         if exact is not None:
             among = exact if among is None else among & exact
         else:

@@ -22,7 +22,7 @@ from deltaic.plan.expression import Expression
 from deltaic.planning import literals
 from deltaic.planning.bounds import bounds, function_of
 from deltaic.planning.literals import Json, Literal, NotExpressible, Number, Text, compare
-from deltaic.planning.simple import together
+from deltaic.planning.simple import predicate_of
 from deltaic.protocol.schema import DataType, Schema
 from deltaic.spark_sql.char_types import LengthLimit, bounded_type, has_char
 from deltaic.spark_sql.parsing import operands
@@ -87,7 +87,7 @@ def push(
             nodes.append(node)
         if not exact:
             residual.append(conjunct)
-    return Pushdown(together(nodes, schema, table_schema), tuple(residual))
+    return Pushdown(predicate_of(nodes, schema, table_schema), tuple(residual))
 
 
 class _Reader:
@@ -143,7 +143,7 @@ class _Reader:
         else:
             return None
         try:
-            path, _ = self.found(column)
+            path, _ = self.any_column(column)
         except NotExpressible:
             return None
         kind = bounded_type(self.schema.field(path[0]))
@@ -234,7 +234,7 @@ class _Reader:
         if isinstance(node, exp.NullSafeEQ):
             return self.null_safe(node)
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            return {"op": "is_null", "column": list(self.found(node.this)[0])}
+            return {"op": "is_null", "column": list(self.any_column(node.this)[0])}
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             path, data_type = self.column(node.this)
             return literals.between(
@@ -296,13 +296,14 @@ class _Reader:
         return {"op": "starts_with", "column": list(path), "literal": prefix}
 
     def column(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
-        """Like `found`, but raises NotExpressible for CHAR(n) columns, whose padded values Spark compares."""
-        path, data_type = self.found(node)
+        """Like `any_column`, but raises NotExpressible for CHAR(n) columns, of which Spark compares padded
+        values."""
+        path, data_type = self.any_column(node)
         if path[0] in self.padded:
             raise NotExpressible
         return path, data_type
 
-    def found(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
+    def any_column(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
         """Returns the path of a column or struct field as the schema spells it, and its type."""
         if not isinstance(node, exp.Column):
             raise NotExpressible

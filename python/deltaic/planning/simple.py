@@ -48,7 +48,7 @@ def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | 
         return None
 
 
-def together(
+def predicate_of(
     nodes: Sequence[Json], schema: Schema, table_schema: _core.TableSchema
 ) -> _core.Predicate | None:
     """Joins conjuncts to one predicate, with the conditions on generated partition columns that follow from

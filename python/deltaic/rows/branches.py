@@ -29,7 +29,7 @@ class BranchRows(Rows):
         def batches() -> Iterator[pa.RecordBatch]:
             with self._all.to_reader() as reader:
                 for batch in reader:
-                    columns = [_chosen(batch.column(item.name), item.type) for item in arrow_schema]
+                    columns = [_narrowed(batch.column(item.name), item.type) for item in arrow_schema]
                     yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema)
 
         return pa.RecordBatchReader.from_batches(arrow_schema, batches())
@@ -38,7 +38,7 @@ class BranchRows(Rows):
         arrow_schema = _core.TableSchema(self.schema.to_json()).to_arrow()
         whole = self._all._first(count).combine_chunks()
         columns = (
-            [_chosen(pa.concat_arrays(whole[item.name].chunks), item.type) for item in arrow_schema]
+            [_narrowed(pa.concat_arrays(whole[item.name].chunks), item.type) for item in arrow_schema]
             if whole.num_rows
             else None
         )
@@ -60,26 +60,26 @@ class BranchRows(Rows):
         frame = self._all.to_spark()
         return frame.select(
             *(
-                _chosen_on_spark(F, frame[spark_name(item.name)], item).alias(item.name)
+                _narrowed_on_spark(F, frame[spark_name(item.name)], item).alias(item.name)
                 for item in self.schema
             )
         )
 
 
-def _chosen(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+def _narrowed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Removes the fields of a struct array that `data_type` lacks."""
     if array.type.equals(data_type) or not pa.types.is_struct(data_type):
         return array
     fields: Iterable[pa.Field] = [data_type.field(at) for at in range(data_type.num_fields)]
-    children = [_chosen(array.field(item.name), item.type) for item in fields]
+    children = [_narrowed(array.field(item.name), item.type) for item in fields]
     return pa.StructArray.from_arrays(children, fields=list(fields), mask=pc.is_null(array))
 
 
-def _chosen_on_spark(functions: Any, column: Any, field: Field) -> Any:
+def _narrowed_on_spark(functions: Any, column: Any, field: Field) -> Any:
     if not isinstance(field.type, Struct):
         return column
     fields = [
-        _chosen_on_spark(functions, column.getField(item.name), item).alias(item.name)
+        _narrowed_on_spark(functions, column.getField(item.name), item).alias(item.name)
         for item in field.type.fields
     ]
     return functions.when(column.isNotNull(), functions.struct(*fields))

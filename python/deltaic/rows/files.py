@@ -33,7 +33,7 @@ class FileRows(Rows):
     @cached_property
     def _scans(self) -> list[Scan]:
         """Returns the scans with files that may contain a match; the first scan if none has."""
-        scans = [self._chosen(scan) for scan in self._whole_scans]
+        scans = [self._pruned(scan) for scan in self._whole_scans]
         if not self._engine.takes_repeated_files:
             scans = [part for scan in scans for part in _without_repeats(scan)]
         return [scan for scan in scans if scan.files.num_rows] or scans[:1]
@@ -43,7 +43,7 @@ class FileRows(Rows):
         scans = self._scans
         return scans[0] if len(scans) == 1 else Union(tuple(scans))
 
-    def _chosen(self, scan: Scan) -> Scan:
+    def _pruned(self, scan: Scan) -> Scan:
         if self._where is None:
             return scan
         from deltaic.planning.pushdown import push

@@ -25,8 +25,8 @@ _OPERATORS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtE
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 
-def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.LazyFrame:
-    """Makes a LazyFrame of rows. `arrow_schema`: of the result of `opened` for all columns."""
+def lazy_frame(schema: Schema, arrow_schema: pa.Schema, open_rows: Open) -> polars.LazyFrame:
+    """Makes a LazyFrame of rows. `arrow_schema`: of the result of `open_rows` for all columns."""
     import polars
 
     frame_schema = polars.DataFrame(arrow_schema.empty_table()).schema
@@ -37,8 +37,8 @@ def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.
         columns = list(frame_schema) if names is None else names
         read = list(dict.fromkeys([*columns, *([] if condition is None else condition.meta.root_names())]))
         left = limit
-        with opened(
-            read or list(frame_schema)[:1], [] if condition is None else decidable(condition, schema)
+        with open_rows(
+            read or list(frame_schema)[:1], [] if condition is None else pushed_conjuncts(condition, schema)
         ) as reader:
             for batch in reader:
                 frame = polars.DataFrame(batch)
@@ -52,7 +52,7 @@ def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.
     return polars.io.plugins.register_io_source(batches, schema=frame_schema)
 
 
-def decidable(condition: polars.Expr, schema: Schema) -> list[Node]:
+def pushed_conjuncts(condition: polars.Expr, schema: Schema) -> list[Node]:
     """Returns the conjuncts of a condition that the predicate tree of `_core` can express. They are exact, as
     both order floats in the same way (NaN is equal to itself and greater than every number). Other forms are
     left to Polars."""

@@ -101,7 +101,7 @@ class _ScanRows(Rows):
         from deltaic.engine.dataset import ScanDataset
 
         dataset = ScanDataset(
-            with_predicate(self._scan, _together(nodes, self._scan.table_schema)), read=self._read
+            with_predicate(self._scan, _predicate_of(nodes, self._scan.table_schema)), read=self._read
         )
         return dataset.scanner(columns).to_reader()
 
@@ -150,7 +150,9 @@ class _ScanRows(Rows):
         )
 
 
-def _together(nodes: Sequence[Mapping[str, Any]], table_schema: _core.TableSchema) -> _core.Predicate | None:
+def _predicate_of(
+    nodes: Sequence[Mapping[str, Any]], table_schema: _core.TableSchema
+) -> _core.Predicate | None:
     """Joins conditions to a predicate, without those that are not valid for the table."""
     predicate = None
     for node in nodes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from datetime import date, datetime, timezone
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import datasource as spark
 
 from deltaic import _core
 from deltaic.errors import DeltaError
+from deltaic.planning.literals import value_text
 
 _COMPARISONS = {
     spark.EqualTo: "=",
@@ -89,16 +90,9 @@ def _comparison(op: str, item: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Writes a literal in the form of PROTOCOL.md, "Partition Value Serialization"."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        time = value if value.tzinfo is None else value.astimezone(timezone.utc).replace(tzinfo=None)
-        return time.isoformat(timespec="microseconds") + ("" if value.tzinfo is None else "Z")
-    if isinstance(value, (int, str, date)):
-        return str(value)
-    if isinstance(value, Decimal) and value.is_finite():
-        return format(value, "f")
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(value)
-    raise _NotExpressible
+    """Serializes a literal by `value_text`. Raises _NotExpressible for a number that is not finite, and for a
+    value of another type."""
+    is_plain = isinstance(value, (bool, int, str, date))  # a datetime is a date
+    if not is_plain and not (isinstance(value, (Decimal, float)) and math.isfinite(value)):
+        raise _NotExpressible
+    return value_text(value)
