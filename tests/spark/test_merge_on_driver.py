@@ -310,6 +310,19 @@ def test_what_tasks_do(tmp_path: Path, session: Any, done: list[bool], name: str
     assert done == [False]
 
 
+def test_null_structs_with_fields_that_are_not_null_are_refused(
+    tmp_path: Path, session: Any, done: list[bool]
+) -> None:
+    inner = pa.struct([pa.field("name", pa.string(), nullable=False)])
+    schema = pa.schema([("k", pa.int64()), ("inner", inner)])
+    deltaic.write(tmp_path / "t", pa.Table.from_pylist([{"k": 1, "inner": {"name": "a"}}], schema))
+    source = session.createDataFrame([(1, None), (2, None)], "k bigint, inner struct<name: string>")
+    merge = DeltaTable(tmp_path / "t", spark=session).merge(source, ON).when_matched_update_all()
+    with pytest.raises(ConstraintViolationError, match=r"inner\.name is NOT NULL"):
+        merge.execute()
+    assert done == [True]
+
+
 def test_errors_are_those_of_tasks_and_leave_nothing_behind(
     tmp_path: Path, session: Any, done: list[bool]
 ) -> None:

@@ -252,6 +252,7 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
         run, metrics = staged(Run(snapshot, engine, spec, held), held)
         if not run.changes:
             return snapshot, metrics()
+        # A run on the driver has a clock of its own, which does not count what was tried before.
         times = {**run.times.metrics(), "execution_time_ms": int((time.monotonic() - started) * 1000)}
 
         def written() -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The clauses of a merge: as the user wrote them (`Clause`), and with resolved columns (`Bound`)."""
+"""The clauses of a merge: as the user wrote them (`Clause`), and with resolved columns (`BoundClause`)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Clause:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class BoundClause:
     """A clause whose condition and assignments are resolved. `number`: 1, 2, ... over all clauses. `scope`:
     the relations that the clause can use, by alias; the target has its evolved schema."""
 
@@ -214,7 +214,7 @@ def _has(schema: Schema, path: Sequence[str]) -> bool:
 
 def bind(
     engine: Engine, clause: Clause, number: int, target: Schema, source: Schema, spec: MergeSpec
-) -> Bound:
+) -> BoundClause:
     """Resolves a clause. Unknown columns are an InvalidArgumentError, and types that never fit a
     SchemaMismatchError. So is, in a clause with all columns and without schema evolution, a column or field
     of the target that the source lacks, as in delta-spark."""
@@ -223,7 +223,7 @@ def bind(
     scope = scopes[clause.kind]
     where = None if clause.where is None else _condition(engine, clause, clause.where, scope)
     if clause.action == "delete":
-        return Bound(number, clause, where, None, scope)
+        return BoundClause(number, clause, where, None, scope)
     evolves = spec.schema_mode == "merge"
     values = (
         clause.values
@@ -243,7 +243,7 @@ def bind(
             found=path_text(nested),
             expected="named_struct(...) as the value of the whole column",
         ).with_values(path=nested, operation=f"{clause.place} of MERGE operation")
-    return Bound(number, clause, where, assignments, scope)
+    return BoundClause(number, clause, where, assignments, scope)
 
 
 def _star(
@@ -292,11 +292,11 @@ def _excluded(clause: Clause, source: Schema, target: Schema) -> set[str]:
     }
 
 
-def conditions(clauses: list[Bound]) -> list[Expression]:
+def conditions(clauses: list[BoundClause]) -> list[Expression]:
     return [bound.where for bound in clauses if bound.where is not None]
 
 
-def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
+def chosen(engine: Engine, clauses: list[BoundClause]) -> Expression:
     """Returns an expression for the number of the first clause that applies to a row; null if there is none.
     A clause whose condition is null does not apply."""
     whens: list[str | Expression] = []

@@ -14,7 +14,7 @@ from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
 from deltaic.protocol.schema import Field, Schema
 
 if TYPE_CHECKING:
-    from deltaic.commands.merge_clauses import Bound
+    from deltaic.commands.merge_clauses import BoundClause
     from deltaic.engine.engine import Engine
     from deltaic.protocol.actions import Protocol
 
@@ -24,7 +24,9 @@ class GeneratedValues:
     not set the column, for an update if it changes a column that the expression reads and does not set the
     generated column."""
 
-    def __init__(self, engine: Engine, protocol: Protocol, schema: Schema, clauses: Sequence[Bound]) -> None:
+    def __init__(
+        self, engine: Engine, protocol: Protocol, schema: Schema, clauses: Sequence[BoundClause]
+    ) -> None:
         self._engine, self._schema = engine, schema
         self._texts = generated.columns_of(protocol, schema)
         self._computing: dict[str, list[int]] = {name: [] for name in self._texts}
@@ -43,7 +45,7 @@ class GeneratedValues:
                 self._computing[name].append(each.number)
             self._kept_or_given |= self._texts.keys() - set(stale)
 
-    def is_computed(self, name: str, clause: Bound) -> bool:
+    def is_computed(self, name: str, clause: BoundClause) -> bool:
         """True if the column is computed for rows of the clause."""
         return clause.number in self._computing.get(name, ())
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltaic import _core
 from deltaic.commands.merge_cardinality import cardinality_error
-from deltaic.commands.merge_clauses import Bound, chosen, conditions
+from deltaic.commands.merge_clauses import BoundClause, chosen, conditions
 from deltaic.commands.merge_planning import plan_target
 from deltaic.errors import MergeCardinalityError
 from deltaic.log.snapshot import table_schema
@@ -70,9 +70,9 @@ class Matches:
     on: Expression
     source: Data
     source_schema: Schema
-    matched: list[Bound]
-    inserts: list[Bound]
-    by_source: list[Bound]
+    matched: list[BoundClause]
+    inserts: list[BoundClause]
+    by_source: list[BoundClause]
 
     @cached_property
     def planned(self) -> ScanPlan:
@@ -167,7 +167,7 @@ class Matches:
         )
         return self.engine.compose((file, " = ", other_file, " AND ", row, " = ", other_row), "boolean")
 
-    def of_clauses(self, rows: Data, clauses: list[Bound]) -> Filter:
+    def of_clauses(self, rows: Data, clauses: list[BoundClause]) -> Filter:
         """Returns the rows of these clauses. `rows`: `pairs` or `orphans`."""
         numbers = ", ".join(str(each.number) for each in clauses)
         clause = column(self.source.alias, CLAUSE_FIELD)
@@ -184,7 +184,9 @@ class Matches:
         table = self.engine.to_table(self.engine.run(grouped))
         return dict(zip(table[CLAUSE].to_pylist(), table["rows"].to_pylist(), strict=True))
 
-    def row_ids(self, matched: list[Bound], by_source: list[Bound], *, unique: bool = False) -> _core.RowIds:
+    def row_ids(
+        self, matched: list[BoundClause], by_source: list[BoundClause], *, unique: bool = False
+    ) -> _core.RowIds:
         """Returns the row ids of the target rows to which these clauses apply. `unique`: True to raise
         MergeCardinalityError if a row occurs twice."""
         plans = [self._ids(self.pairs, matched)] if matched else []
@@ -203,7 +205,7 @@ class Matches:
                 cardinality_error(self.engine, changed, self.pairs, self.source_schema, keys, files) or error
             ) from None
 
-    def _ids(self, rows: Data, clauses: list[Bound]) -> Project:
+    def _ids(self, rows: Data, clauses: list[BoundClause]) -> Project:
         changed = Filter(self.of_clauses(rows, clauses), self._is_match)
         return Project(changed, columns_of(self.source.alias, _IDS), "ids")
 

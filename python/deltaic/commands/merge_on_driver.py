@@ -93,6 +93,7 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
         ):
             return None
         local.transaction.parameters = run.transaction.parameters  # conditions in the form of Spark
+        local.rules = run.rules  # on Spark, also those of null structs
         planned = run.matches.planned = local.matches.planned
         return local if total_size(planned.selection.adds) <= most_bytes else None
     except DeltaError as error:

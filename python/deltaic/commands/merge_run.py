@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -17,10 +18,10 @@ from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import tracked_columns, write_target, writes_vectors
 from deltaic.commands.defaults import value_of
 from deltaic.commands.delete import Metrics
-from deltaic.commands.invariants import as_stored, checked, counting, rules_of
+from deltaic.commands.invariants import Rule, as_stored, checked, counting, rules_of
 from deltaic.commands.marking import FileChanges, staging, take_out, vector_metrics
 from deltaic.commands.merge_clauses import (
-    Bound,
+    BoundClause,
     bind,
     conditions,
     errors_of,
@@ -112,7 +113,7 @@ class Run:
         self.changes = False
         self.recording: RecordedChanges | None = None
 
-    def _check_identities(self, clauses: list[Bound]) -> bool:
+    def _check_identities(self, clauses: list[BoundClause]) -> bool:
         """True if inserts assign identity values. If a clause sets an identity column that it may not set,
         InvalidArgumentError is raised."""
         numbered = set()
@@ -139,7 +140,7 @@ class Run:
         }
         return {"predicate": [self.engine.shown_condition(self.on, None)], **described}
 
-    def _values(self, bound: Bound) -> list[Expression]:
+    def _values(self, bound: BoundClause) -> list[Expression]:
         """Returns the value of each column of the table for rows of this clause."""
         if bound.assignments is None:
             return []
@@ -148,7 +149,7 @@ class Run:
                 self._values_of[bound.number] = self._assigned(bound, bound.assignments)
         return self._values_of[bound.number]
 
-    def _assigned(self, bound: Bound, assignments: Assignments) -> list[Expression]:
+    def _assigned(self, bound: BoundClause, assignments: Assignments) -> list[Expression]:
         casting, named = self.spec.casting, assignments.columns
         values = []
         for item in self.schema:
@@ -212,19 +213,24 @@ class Run:
     def _write(self, new: list[Plan], changed_rows: _core.RowIds, target: WriteTarget) -> FileChanges:
         """Stages the definition, writes the new rows, and marks the old ones."""
         self._stage_definition()
-        rules = [*self.generated.rules, *rules_of(self.metadata, self.schema, self.engine)]
+        rules, engine, schema = self.rules, self.engine, self.schema
         hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
         partitions = self.metadata.partition_columns
-        new = [as_stored(plan, self.schema, rules, self.engine, partitions, hidden=hidden) for plan in new]
-        rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
+        new = [as_stored(plan, schema, rules, engine, partitions, hidden=hidden) for plan in new]
+        rows = [checked(plan, schema, rules, engine, hidden=hidden) for plan in new]
         scan = self.matches.target(())
-        with counting(self.engine, new, self.schema, rules):
+        with counting(engine, new, schema, rules):
             changed = take_out(
-                self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, self.recording
+                self.transaction, self.snapshot, engine, scan, changed_rows, rows, target, self.recording
             )
         if self.numbers_rows:
             self._stage_marks()
         return changed
+
+    @cached_property
+    def rules(self) -> list[Rule]:
+        """The conditions that new rows must satisfy."""
+        return [*self.generated.rules, *rules_of(self.metadata, self.schema, self.engine)]
 
     @property
     def _changes_all_matches(self) -> bool:
@@ -241,7 +247,7 @@ class Run:
         return updates or (len(changed_rows) > 0 and not writes_vectors(self.snapshot))
 
     def _kind(
-        self, kind: str, other: str = "", clauses: Sequence[Bound] = ()
+        self, kind: str, other: str = "", clauses: Sequence[BoundClause] = ()
     ) -> tuple[tuple[str, Expression], ...]:
         """Returns the column CHANGE_TYPE of new rows, if changes are recorded: `kind`, or `other` for rows of
         `clauses`."""
@@ -289,7 +295,9 @@ class Run:
         changed = self._updated(self.matches.pairs, updated, self.matched, to)
         return [*changed, *self._inserted(inserts, to)]
 
-    def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], to: WriteTarget) -> list[Plan]:
+    def _updated(
+        self, rows: Data, ids: _core.RowIds, clauses: list[BoundClause], to: WriteTarget
+    ) -> list[Plan]:
         """Returns the updated rows. `ids`: their row ids. Of the old rows, only the columns are read that the
         new values need; if change files need the old rows, all columns."""
         updates = _updates(clauses)
@@ -319,16 +327,16 @@ class Run:
         if self.recording is not None:
             self.recording = self.recording.with_rows(ids, change_feed.BEFORE)
 
-    def _reads_target(self, updates: list[Bound], to: WriteTarget) -> bool:
+    def _reads_target(self, updates: list[BoundClause], to: WriteTarget) -> bool:
         """True if new values are computed from the target's columns, or if rows keep their row ids. An update
         of all columns from the source without row tracking needs neither."""
         return to.row_tracking is not None or bool(self._read_by(updates))
 
-    def _read_by(self, updates: list[Bound]) -> tuple[str, ...]:
+    def _read_by(self, updates: list[BoundClause]) -> tuple[str, ...]:
         """Returns the target's columns that the new values read."""
         return column_names([value for each in updates for value in self._values(each)], self.schema, self.t)
 
-    def _inserted(self, inserts: list[Bound], to: WriteTarget) -> list[Plan]:
+    def _inserted(self, inserts: list[BoundClause], to: WriteTarget) -> list[Plan]:
         if not inserts:
             return []
         plans = []
@@ -340,9 +348,11 @@ class Run:
             plans.append(identity.numbered(self.engine, rows, numbered))
         return plans
 
-    def _by_given_identities(self, inserts: list[Bound]) -> list[tuple[frozenset[str], list[Bound]]]:
+    def _by_given_identities(
+        self, inserts: list[BoundClause]
+    ) -> list[tuple[frozenset[str], list[BoundClause]]]:
         """Groups the clauses by the identity columns that they set."""
-        groups: dict[frozenset[str], list[Bound]] = {}
+        groups: dict[frozenset[str], list[BoundClause]] = {}
         for each in inserts:
             given = (
                 each.assignments.columns & self.identities.keys()
@@ -352,7 +362,7 @@ class Run:
             groups.setdefault(frozenset(given), []).append(each)
         return list(groups.items())
 
-    def _by_clause(self, clauses: list[Bound]) -> tuple[tuple[str, Expression], ...]:
+    def _by_clause(self, clauses: list[BoundClause]) -> tuple[tuple[str, Expression], ...]:
         values = [self._values(each) for each in clauses]
         if len(clauses) == 1:
             return tuple(zip(self.schema.names, values[0], strict=True))
@@ -371,7 +381,7 @@ class Run:
     # --- metrics
 
     def _metrics(self, counts: Mapping[int, int], changed_rows: int, changed: FileChanges) -> dict[str, int]:
-        def total(clauses: list[Bound], action: str) -> int:
+        def total(clauses: list[BoundClause], action: str) -> int:
             return sum(counts.get(each.number, 0) for each in clauses if each.clause.action == action)
 
         inserted = total(self.inserts, "insert")
@@ -429,9 +439,9 @@ def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
     return source if typed == source.schema else engine.conform(source, typed)
 
 
-def _updates(clauses: list[Bound]) -> list[Bound]:
+def _updates(clauses: list[BoundClause]) -> list[BoundClause]:
     return [each for each in clauses if each.clause.action == "update"]
 
 
-def _deletes(clauses: list[Bound]) -> list[Bound]:
+def _deletes(clauses: list[BoundClause]) -> list[BoundClause]:
     return [each for each in clauses if each.clause.action == "delete"]
