@@ -18,7 +18,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.commands.inventory import Paths
+from deltaic.commands.inventory import PathSet
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, SchemaMismatchError
 from numbered_store import NumberedStore
 
@@ -354,11 +354,11 @@ def test_hashes_know_what_was_added() -> None:
         *(f"part-{random.integers(1 << 40):x}.parquet" for _ in range(20_000)),
     ]
     paths = pa.array(texts)
-    known = Paths()
+    known = PathSet()
     known.add(paths.slice(3, 9_000))
     known.add(paths.slice(0, 2))
     expected = [at != 2 and at < 9_003 for at in range(len(texts))]
     first = dict(zip(texts[::-1], expected[::-1], strict=True))
     assert known.contain(paths).to_pylist() == [first[text] for text in texts]
     assert known.contain(pa.array([], pa.string())).to_pylist() == []
-    assert Paths().contain(paths.slice(0, 2)).to_pylist() == [False, False]
+    assert PathSet().contain(paths.slice(0, 2)).to_pylist() == [False, False]

@@ -57,7 +57,7 @@ class CloneSource:
 
     @staticmethod
     def of(snapshot: Snapshot) -> CloneSource:
-        """The version of a Delta table."""
+        """Returns a version of a Delta table as the source of a clone."""
         return CloneSource(
             name=f"delta.{spark_name(snapshot.location)}",
             store=snapshot.store,

@@ -125,8 +125,8 @@ def convert(
 
 
 def clone_source(store: _core.Store) -> CloneSource:
-    """All Parquet files below the store's place as the source of a clone. Types of partition columns are
-    inferred."""
+    """Returns all Parquet files below the store's folder as the source of a clone. Types of partition columns
+    are inferred."""
     if existing(store) is not None:
         where = f"parquet.{spark_name(store.location)}"
         raise InvalidArgumentError(
@@ -152,8 +152,8 @@ def _surveyed(
     wanted: TableOptions,
     known: CatalogTable | None = None,
 ) -> tuple[Protocol, Metadata, pa.Table]:
-    """The definition of a table of the Parquet files below the store's place, all or those that a catalog
-    has, and their add actions."""
+    """Returns the definition of a table of the Parquet files below the store's folder, and their add actions.
+    With `known`, only the files that the catalog has are taken."""
     files = _files(store, known)
     report = partial(log.info, "%s: %d of %d footers read", store.location)
     survey = _core.Survey(
@@ -176,8 +176,8 @@ def _surveyed(
 def _definition(
     schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions
 ) -> tuple[Protocol, Metadata]:
-    """The definition of the table. With column mapping in mode `name`, the physical names are the names in
-    the files."""
+    """Returns the definition of the table. With column mapping in mode `name`, the physical names are the
+    names in the files."""
     options = replace(wanted, partition_by=partition_by)
     protocol, metadata = options.new(schema)
     properties = TableProperties(metadata.configuration)
@@ -303,7 +303,7 @@ def _schema_of(known: CatalogTable, survey: _core.Survey, partitions: list[Field
             if column is None or column.name.lower() in partitioned:
                 continue
             stored, read_as = nullable_everywhere(field.type), nullable_everywhere(column.type)
-            if stored != read_as and not _is_read_as(stored, read_as):
+            if stored != read_as and not is_widening(stored, read_as):
                 raise SchemaMismatchError(
                     "a file has another type for a column than the catalog",
                     where=f"{file}, column {field.name}",
@@ -324,10 +324,6 @@ def _schema_of(known: CatalogTable, survey: _core.Survey, partitions: list[Field
         for field in known.schema
     ]
     return Schema(sorted(whole, key=lambda field: field.name.lower() in partitioned))
-
-
-def _is_read_as(stored: DataType, read_as: DataType) -> bool:
-    return is_widening(stored, read_as)
 
 
 def _same_columns(given: Schema, known: Schema) -> bool:

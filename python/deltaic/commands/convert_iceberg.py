@@ -83,7 +83,8 @@ def convert_iceberg(
 
 
 def clone_source(store: _core.Store, source: Any = None) -> CloneSource:
-    """The current snapshot of an Iceberg table as the source of a clone. `source`: as for `read_iceberg`."""
+    """Returns the current snapshot of an Iceberg table as the source of a clone. `source`: as for
+    `read_iceberg`."""
     table, paths = read_iceberg(store, source)
     protocol, metadata = _definition(table, TableOptions())
     check_expressions(metadata)
@@ -115,7 +116,7 @@ def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Me
         for name, text in table.properties.items()
         if not name.lower().startswith(("delta.", "deltaic."))
     }
-    # as delta-spark: what Iceberg keeps of the history, the log keeps
+    # As in delta-spark, the log keeps its history as long as the Iceberg table does.
     if (age := table.properties.get(_MAX_AGE, "")).isdecimal():
         own["delta.logRetentionDuration"] = f"interval {age} milliseconds"
     return definition.new_table(
@@ -138,7 +139,7 @@ def _adds(
     metadata: Metadata,
     statistics: bool,
 ) -> pa.Table:
-    """The add actions, in the order of the table's files."""
+    """Returns the add actions, in the order of the table's files."""
     schema = Schema.from_json(metadata.schema_string)
     names = physical_names(schema, metadata.partition_columns)
     rows = [
@@ -160,8 +161,9 @@ def _adds(
 
 
 def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _core.RowIds:
-    """Rows that a delete file or a vector takes out of the table's files, by the files' positions. Deletes
-    apply to files whose data is not newer; a file with a vector has no other deletes."""
+    """Returns the rows that a delete file or a vector deletes, by the position of their data file in the
+    table's list of files. Deletes apply to files whose data is not newer. Delete files do not apply to a file
+    with a vector."""
     positions = {paths.relative(file.path): at for at, file in enumerate(table.files.data)}
     marked: dict[int, bytes] = {}
     puffin: tuple[str, bytes] = ("", b"")
@@ -192,7 +194,8 @@ def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _cor
 def _by_positions(
     store: _core.Store, table: IcebergTable, paths: Paths, positions: dict[str, int], with_vector: set[int]
 ) -> _core.RowIds:
-    """The rows of the table's files of position deletes."""
+    """Returns the rows that the table's files of position deletes name, without those of data files that are
+    newer or in `with_vector`."""
     sequence_of = np.array([file.sequence_number for file in table.files.data], np.int64)
     parts: list[pa.Table] = []
     for deletes in table.files.deletes:
@@ -205,7 +208,7 @@ def _by_positions(
         rows = _core.read(store, _POSITION_DELETES, files, ["file_path", "pos"]).to_table()
         named = rows["file_path"].combine_chunks().dictionary_encode()
         named = named.chunk(0) if isinstance(named, pa.ChunkedArray) else named
-        known = [_position(positions, paths, path) for path in named.dictionary.to_pylist()]
+        known = [positions.get(paths.relative(path)) for path in named.dictionary.to_pylist()]
         applies = [
             at is not None and sequence_of[at] <= deletes.sequence_number and at not in with_vector
             for at in known
@@ -219,12 +222,8 @@ def _by_positions(
     return _core.RowIds.collect(pa.concat_tables([empty, *parts]))
 
 
-def _position(positions: dict[str, int], paths: Paths, path: str) -> int | None:
-    return positions.get(paths.relative(path))
-
-
 def _marked(transaction: Transaction, metadata: Metadata, adds: pa.Table, rows: _core.RowIds) -> pa.Table:
-    """The add actions with deletion vectors. A file of which no row is left is none of the table's."""
+    """Returns the add actions with deletion vectors. A file of which no row is left is left out."""
     properties = TableProperties(metadata.configuration)
     marked = _core.mark_deleted(
         transaction.store,

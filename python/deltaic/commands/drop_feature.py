@@ -48,8 +48,8 @@ or the same one if there are no uses."""
 
 
 @dataclass(frozen=True)
-class Droppable:
-    """How a feature is dropped.
+class DropSteps:
+    """The steps of dropping a feature.
 
     `clear`: called before the commit that drops the feature. `properties`: removed in that commit.
     `stage`: stages further actions in that commit.
@@ -78,7 +78,7 @@ def drop_feature(
     """
     if already_committed(snapshot, commit):
         return snapshot
-    droppable = _checked(snapshot, name)
+    steps = _checked(snapshot, name)
     of_readers = FEATURES[name].reader
     if truncate_history and not of_readers and name != PROTECTION:
         raise InvalidArgumentError(
@@ -94,12 +94,10 @@ def drop_feature(
         )
     # only the last commit has the application transactions
     before = None if commit is None else replace(commit, transactions={})
-    cleared = snapshot if droppable.clear is None else droppable.clear(snapshot, engine, before)
+    cleared = snapshot if steps.clear is None else steps.clear(snapshot, engine, before)
     if truncate_history:
-        cleared = _truncate(cleared, droppable, name, before, changed=cleared is not snapshot)
-    dropped = _drop(
-        cleared, droppable, name, commit, of_readers=of_readers, truncate_history=truncate_history
-    )
+        cleared = _truncate(cleared, steps, name, before, changed=cleared is not snapshot)
+    dropped = _drop(cleared, steps, name, commit, of_readers=of_readers, truncate_history=truncate_history)
     if of_readers:
         try:
             # readers of the newest version then need no earlier commit with the feature
@@ -114,7 +112,7 @@ def drop_feature(
     return dropped
 
 
-def _checked(snapshot: Snapshot, name: str) -> Droppable:
+def _checked(snapshot: Snapshot, name: str) -> DropSteps:
     listed = supported(snapshot.protocol)
     if name not in FEATURES:
         raise InvalidArgumentError(
@@ -139,7 +137,7 @@ def _checked(snapshot: Snapshot, name: str) -> Droppable:
 
 def _drop(
     snapshot: Snapshot,
-    droppable: Droppable,
+    steps: DropSteps,
     name: str,
     commit: CommitOptions | None,
     *,
@@ -153,7 +151,7 @@ def _drop(
     added = {PROTECTION} if protect else set()
     protocol = without_features(snapshot.protocol, {name}, added)
     configuration = {
-        key: text for key, text in snapshot.metadata.configuration.items() if key not in droppable.properties
+        key: text for key, text in snapshot.metadata.configuration.items() if key not in steps.properties
     }
     options = commit or CommitOptions()
     if protect:
@@ -161,23 +159,23 @@ def _drop(
         options = replace(options, max_retries=0)
     parameters = {"featureName": name, "truncateHistory": truncate_history}
     transaction = Transaction(snapshot, "DROP FEATURE", parameters, options)
-    if droppable.clear is not None or droppable.stage is not None:
+    if steps.clear is not None or steps.stage is not None:
         transaction.read()  # another writer may add uses of the feature meanwhile, which must be a conflict
     transaction.set_protocol(protocol)
     if configuration != snapshot.metadata.configuration:
         transaction.set_metadata(replace(snapshot.metadata, configuration=configuration))
-    if droppable.stage is not None:
-        droppable.stage(transaction, snapshot)
+    if steps.stage is not None:
+        steps.stage(transaction, snapshot)
     return transaction.commit()
 
 
 def _truncate(
-    snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None, *, changed: bool
+    snapshot: Snapshot, steps: DropSteps, name: str, commit: CommitOptions | None, *, changed: bool
 ) -> Snapshot:
     """Writes a checkpoint of the newest version and cleans the log before it. Returns that version. If a
     version that needs the feature is left, InvalidArgumentError is raised. `changed`: True if the command has
     removed uses of the feature, which its error says."""
-    if _needs(snapshot, droppable, snapshot.version):  # a version can expire only if there is a later one
+    if _needs(snapshot, steps, snapshot.version):  # a version can expire only if there is a later one
         snapshot = Transaction(snapshot, "Empty Commit", {}, commit).commit()
     checkpoint.write(snapshot, now=now_ms())
     retention = snapshot.properties.truncated_history_retention
@@ -197,7 +195,7 @@ def _truncate(
             None,
         )
     else:
-        kept = next((version for version in left if _needs(snapshot, droppable, version)), None)
+        kept = next((version for version in left if _needs(snapshot, steps, version)), None)
     if kept is not None:
         done = f"the table does not use {name} any more, but " if changed else ""
         raise InvalidArgumentError(
@@ -215,8 +213,8 @@ def _truncate(
     return snapshot
 
 
-def _needs(snapshot: Snapshot, droppable: Droppable, version: int) -> bool:
-    return droppable.in_history is not None and droppable.in_history(
+def _needs(snapshot: Snapshot, steps: DropSteps, version: int) -> bool:
+    return steps.in_history is not None and steps.in_history(
         _core.read_commit(snapshot.store, version, commit_path(version))
     )
 
@@ -381,16 +379,16 @@ def _without_property(snapshot: Snapshot, name: str, default: str, commit: Commi
     return transaction.commit()
 
 
-DROPPABLE: dict[str, Droppable] = {
-    "deletionVectors": Droppable(
+DROPPABLE: dict[str, DropSteps] = {
+    "deletionVectors": DropSteps(
         _clear_vectors, ("delta.enableDeletionVectors",), _protect_vector_files, _has_vectors
     ),
-    "columnMapping": Droppable(remove_mapping, in_history=_has_mapping),
-    "typeWidening": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
-    "typeWidening-preview": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
-    "v2Checkpoint": Droppable(_clear_second_form, ("delta.checkpointPolicy",)),
-    "vacuumProtocolCheck": Droppable(),
-    "rowTracking": Droppable(
+    "columnMapping": DropSteps(remove_mapping, in_history=_has_mapping),
+    "typeWidening": DropSteps(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
+    "typeWidening-preview": DropSteps(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
+    "v2Checkpoint": DropSteps(_clear_second_form, ("delta.checkpointPolicy",)),
+    "vacuumProtocolCheck": DropSteps(),
+    "rowTracking": DropSteps(
         properties=(
             row_tracking.ENABLED,
             row_tracking.SUSPENDED,
@@ -399,18 +397,18 @@ DROPPABLE: dict[str, Droppable] = {
         ),
         stage=_forget_row_ids,
     ),
-    "inCommitTimestamp": Droppable(
+    "inCommitTimestamp": DropSteps(
         properties=(timestamps.ENABLED, timestamps.SINCE_VERSION, timestamps.SINCE_TIME)
     ),
-    "domainMetadata": Droppable(stage=_remove_domains),
-    "checkConstraints": Droppable(_check_no_constraints),
-    "materializePartitionColumns": Droppable(properties=("delta.enableMaterializePartitionColumnsFeature",)),
-    "changeDataFeed": Droppable(properties=("delta.enableChangeDataFeed",)),
-    "generatedColumns": Droppable(stage=_without_keys("delta.generationExpression")),
-    "identityColumns": Droppable(
+    "domainMetadata": DropSteps(stage=_remove_domains),
+    "checkConstraints": DropSteps(_check_no_constraints),
+    "materializePartitionColumns": DropSteps(properties=("delta.enableMaterializePartitionColumnsFeature",)),
+    "changeDataFeed": DropSteps(properties=("delta.enableChangeDataFeed",)),
+    "generatedColumns": DropSteps(stage=_without_keys("delta.generationExpression")),
+    "identityColumns": DropSteps(
         stage=_without_keys(identity.START, identity.STEP, identity.MARK, identity.EXPLICIT)
     ),
-    "allowColumnDefaults": Droppable(stage=_without_keys("CURRENT_DEFAULT")),
-    "clustering": Droppable(stage=_remove_clustering),
-    PROTECTION: Droppable(properties=(PROTECTED_BEFORE,)),
+    "allowColumnDefaults": DropSteps(stage=_without_keys("CURRENT_DEFAULT")),
+    "clustering": DropSteps(stage=_remove_clustering),
+    PROTECTION: DropSteps(properties=(PROTECTED_BEFORE,)),
 }

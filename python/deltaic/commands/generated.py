@@ -116,7 +116,7 @@ def check(engine: Engine, schema: Schema) -> None:
 
 @contextmanager
 def _of_column(name: str) -> Iterator[None]:
-    """Errors of the body get the name of the generated column."""
+    """Adds the name of the generated column to errors of the body."""
     try:
         yield
     except DeltaError as error:

@@ -34,12 +34,13 @@ TYPES = {
 
 
 def delta_schema(metadata: Any) -> Schema:
-    """The current columns. Types that Iceberg promoted are noted as type changes, as older data files have
-    the older types."""
+    """Returns the current columns. Types that Iceberg has promoted (int to long) are recorded as type
+    changes, because older data files have the older types."""
     current = metadata.schema()
     result = Schema([_field(item, ()) for item in current.fields])
     today = {item.field_id: item.field_type for item in all_fields(current)}
-    # A table that was set back to an earlier schema has wider types among the others: no live file has them.
+    # If the table was set back to an earlier schema, some schemas have wider types than the current one. They
+    # are left out, because no live file has them.
     history = [
         {
             item.field_id: item.field_type
@@ -77,7 +78,7 @@ def _may_become(before: Any, after: Any) -> bool:
 
 
 def _as_before(item: Any, types: Mapping[int, Any]) -> Field:
-    """A column of today with the primitive types that `types` has by id."""
+    """Returns a current column with the primitive types that `types` has by id."""
     return Field(item.name, _type_as_before(item.field_id, item.field_type, types))
 
 
@@ -94,7 +95,7 @@ def _type_as_before(field_id: int, today: Any, types: Mapping[int, Any]) -> Data
 
 
 def _with_changes(schema: Schema, noted: Schema) -> Schema:
-    """`schema` with the type changes of `noted`, which has the same columns, after those that it has."""
+    """Returns the schema with the type changes of `noted`, which has the same columns, after its own."""
     return Schema([_changed(mine, other) for mine, other in zip(schema, noted, strict=True)])
 
 

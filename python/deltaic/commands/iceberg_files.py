@@ -61,7 +61,8 @@ class LiveFiles:
 
 
 def live_files(io: Any, manifest_list: str, specs: Mapping[int, Any]) -> LiveFiles:
-    """The live files of the snapshot with this manifest list. `specs`: the table's partition specs by id."""
+    """Returns the live files of the snapshot with this manifest list. `specs`: the table's partition specs by
+    id."""
     from pyiceberg.manifest import DataFileContent, FileFormat, read_manifest_list
 
     files = LiveFiles()
@@ -118,10 +119,8 @@ _REFERENCED, _OFFSET, _SIZE = 17, 18, 19
 
 
 def _entries(io: Any, manifest: Any) -> list[tuple[int, int, Any]]:
-    """Live files of a manifest with the snapshots that added them and their sequence numbers.
-
-    PyIceberg's own method does not read the fields of version 3.
-    """
+    """Returns (id of the snapshot that added it, sequence number, PyIceberg's record) of each live file of a
+    manifest. PyIceberg's own method does not read the fields of version 3."""
     from pyiceberg.avro.file import AvroFile
     from pyiceberg.manifest import (
         MANIFEST_ENTRY_SCHEMAS,
@@ -162,8 +161,8 @@ def _check_format(found: Any, path: str, expected: Any) -> None:
 
 
 def vector_bytes(data: bytes, vector: Vector) -> bytes:
-    """The bitmap of a vector of version 3, whose bytes are those of PROTOCOL.md's vectors. `data`: of the
-    whole Puffin file."""
+    """Returns the bitmap of a vector of version 3, which has the bytes of PROTOCOL.md's vectors. `data`: the
+    whole Puffin file, which has the vector as length (4 bytes, big-endian), bitmap, CRC-32 (4 bytes)."""
     framed = data[vector.offset : vector.offset + vector.size]
     bitmap = framed[4:-4]
     if len(framed) != vector.size or vector.size < 12 or int.from_bytes(framed[:4], "big") != len(bitmap):

@@ -38,8 +38,8 @@ class FileColumn:
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The columns of one data file, and of all others with the same columns. `has_ids`: the file itself has
-    the field ids; otherwise they come from the name mapping."""
+    """The columns of one data file, and of all others with the same columns. `has_ids`: True if the file
+    itself has the field ids; otherwise they come from the name mapping."""
 
     path: str
     columns: tuple[FileColumn, ...]
@@ -49,10 +49,8 @@ class FileColumns:
 def file_columns(
     store: _core.Store, paths: Paths, files: Iterable[DataFile], name_mapping: str | None
 ) -> list[FileColumns]:
-    """The columns of these files: one entry for all files with equal columns.
-
-    UnsupportedFeatureError for a file without field ids if there is no name mapping.
-    """
+    """Returns the columns of these files, with one entry for all files with equal columns. Raises
+    UnsupportedFeatureError for a file without field ids if there is no name mapping."""
     known = {paths.relative(file.path): file for file in files}
     mapped = _mapped_fields(name_mapping)
     schemas = _file_schemas(store, [(path, file.size) for path, file in known.items()])
@@ -60,8 +58,8 @@ def file_columns(
 
 
 def _file_schemas(store: _core.Store, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, pa.Schema]]:
-    """The schemas, with field ids, that files have by their footers, each with one file that has it. `files`:
-    paths and sizes."""
+    """Yields each schema, with field ids, that the footers of files have, after the path of one such file.
+    `files`: paths and sizes."""
     by_depth: dict[int, list[tuple[str, int]]] = {}
     for path, size in files:  # a survey takes files of one depth
         by_depth.setdefault(path.count("/"), []).append((path, size))
@@ -114,7 +112,8 @@ def _below(data_type: pa.DataType) -> list[tuple[str, pa.Field]]:
 
 
 def _column(name: str, item: pa.Field, mapped: list[Any] | None) -> FileColumn:
-    """A column with its id: its own if `mapped` is None, else that of the mapped field with this name."""
+    """Returns a column with its own id if `mapped` is None, else with the id of the mapped field of its
+    name."""
     if mapped is None:
         text = (item.metadata or {}).get(_FIELD_ID)
         return FileColumn(
@@ -133,7 +132,7 @@ def _column(name: str, item: pa.Field, mapped: list[Any] | None) -> FileColumn:
 def missing_fields(
     data_type: Any, columns: Sequence[FileColumn], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Path and Iceberg field of each struct field that is missing from a file that has the struct.
+    """Yields path and Iceberg field of each struct field that is missing from a file that has the struct.
     `data_type`: Iceberg's struct type."""
     for item in data_type.fields:
         column = next((each for each in columns if each.field_id == item.field_id), None)
@@ -163,10 +162,9 @@ _Level = Sequence[tuple[str, Sequence[FileColumn]]]
 
 
 def with_names_of_files(schema: Schema, files: Sequence[FileColumns]) -> Schema:
-    """The schema with the names that the files use as physical names, for column mapping in mode `name`.
-
-    UnsupportedFeatureError if a column has two names in these files, or if one name belongs to two columns.
-    """
+    """Returns the schema with the names in the files as physical names, for column mapping in mode `name`.
+    Raises UnsupportedFeatureError if a column has two names in these files, or if two columns have one
+    name."""
     return Schema(_named(tuple(schema), [(file.path, file.columns) for file in files], ()))
 
 
@@ -240,9 +238,9 @@ def _unfit(message: str, path: tuple[str, ...], found: str, expected: str) -> Un
 
 
 def check_field_ids(store: _core.Store, schema: Schema, files: Iterable[tuple[str, int]]) -> None:
-    """SchemaMismatchError for a file whose field ids are not those of the table's columns: Iceberg readers,
-    which go by ids, would read other columns than Delta readers. A file without any id is read by names.
-    `files`: paths and sizes."""
+    """Raises SchemaMismatchError for a file whose field ids are not those of the table's columns, because
+    Iceberg readers, which find columns by id, would read other columns than Delta readers. A file without any
+    id is accepted, as its columns are found by name. `files`: paths and sizes."""
     for path, found in _file_schemas(store, files):
         if any(_has_ids(item) for item in found):
             _check_ids(tuple(schema), [_column(item.name, item, None) for item in found], path, ())
@@ -270,8 +268,8 @@ def _check_ids_below(
     file: str,
     path: tuple[str, ...],
 ) -> None:
-    """`ids`: those of the elements, keys and values below a field, by their paths from the field, of which
-    `prefix` is the first part."""
+    """Checks the ids below a field. `ids`: those of elements, keys and values, by their paths from the field
+    (`tags.element`), of which `prefix` is the first part."""
     if isinstance(data_type, Struct):
         _check_ids(data_type.fields, column.children, file, path)
         return

@@ -1,4 +1,4 @@
-"""Bytes and paths of an Iceberg table's metadata: all come through the table's own store."""
+"""Reads the metadata of an Iceberg table through the table's own store, and converts its absolute paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Paths:
         self._location = store.location
 
     def relative(self, path: str) -> str:
-        """PathOutsideTableError where the file lies elsewhere: a table is converted where its files are."""
+        """Returns a path relative to the store. Raises PathOutsideTableError for a file outside the table's
+        folder, because a table is converted in place."""
         plain = _plain_location(path)
         for root in self._roots:
             if plain.startswith(root) and len(plain) > len(root):
@@ -38,7 +39,7 @@ class Paths:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Errors of PyIceberg about a file of metadata become a ProtocolError that names it."""
+    """Converts errors of PyIceberg about a file of metadata to a ProtocolError that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -56,7 +57,8 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _plain_location(path: str) -> str:
-    """One spelling of a location: local paths without `file:`, `s3a://` and `s3n://` as `s3://`."""
+    """Returns a location in the spelling in which locations are compared: `file:/t` becomes `/t`, and
+    `s3a://b/t` becomes `s3://b/t`."""
     if path.startswith("file:"):
         return local_path(path)
     return re.sub(r"^s3[an]://", "s3://", path)

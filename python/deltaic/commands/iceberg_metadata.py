@@ -52,13 +52,13 @@ class IcebergTable:
     files: LiveFiles
 
     def added_at(self, file: DataFile) -> int:
-        """The time of the snapshot that added a file; that of the oldest known one if the snapshot has
+        """Returns the time of the snapshot that added a file, or that of the oldest known snapshot if it has
         expired."""
         return self.times.get(file.snapshot_id, min(self.times.values(), default=0))
 
 
 def read_iceberg(store: _core.Store, source: Any = None) -> tuple[IcebergTable, Paths]:
-    """The current snapshot of the Iceberg table in the store.
+    """Returns the current snapshot of the Iceberg table in the store, and the table's paths.
 
     `source`: a table of PyIceberg, the path of a metadata file relative to the store, or None for the newest
         metadata file in `metadata/`.
@@ -77,7 +77,8 @@ def read_iceberg(store: _core.Store, source: Any = None) -> tuple[IcebergTable, 
 
 
 def newest_metadata(store: _core.Store) -> str:
-    """The path of the metadata file with the largest version, relative to the store."""
+    """Returns the path of the metadata file with the largest version, relative to the store. Raises
+    TableNotFoundError if there is none, InvalidArgumentError if two have that version."""
     found: dict[int, list[str]] = {}
     for path, _, _ in store.entries("metadata"):
         if match := _METADATA_FILE.fullmatch(path.rpartition("/")[2]):
@@ -140,8 +141,9 @@ def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
 
 
 def _generated(schema: Schema, partitions: tuple[PartitionColumn, ...]) -> list[Field]:
-    """The generated partition columns. Their physical names are the names of the partition fields, so that
-    two conversions of a table agree; where a column of the files has that name, it gets another one."""
+    """Returns the generated partition columns. The physical name of one is the name of its partition field,
+    so that two conversions of a table agree, unless a column of the files has that name: then it gets a new
+    one."""
     used = {str(item.metadata[PHYSICAL_NAME]).lower() for item in schema}
     generated = (each.field for each in partitions if GENERATED in each.field.metadata)
     return [
@@ -161,8 +163,8 @@ def _check_identity_columns(
     partitions: tuple[PartitionColumn, ...],
     files: list[DataFile],
 ) -> None:
-    """UnsupportedFeatureError for a data file without a column whose value only its partition has, if the
-    Delta table is not partitioned by that column."""
+    """Raises UnsupportedFeatureError for a data file without a column whose value only its partition has, if
+    the Delta table is not partitioned by that column."""
     fields = metadata.schema().fields
     sources = {
         item.source_id
@@ -197,8 +199,8 @@ def _mapped(
     partitions: tuple[PartitionColumn, ...],
     files: list[DataFile],
 ) -> tuple[Schema, str]:
-    """The schema and the mode of column mapping by which a Delta table finds its columns in these data
-    files."""
+    """Returns the schema and the mode of column mapping by which a Delta table finds its columns in these
+    data files."""
     defaults = {
         item.field_id for item in all_fields(metadata.schema()) if item.initial_default is not None
     } - _identity_ids(partitions)

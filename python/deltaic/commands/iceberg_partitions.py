@@ -44,8 +44,8 @@ class _NoPartitionColumn(Exception):
 
 
 def partition_columns(metadata: Any, schema: Schema, files: Sequence[DataFile]) -> Iterator[PartitionColumn]:
-    """A column for each partition field of the current spec: the column itself for `identity`, for other
-    transforms a generated one.
+    """Yields a column for each partition field of the current spec: the column itself for `identity`, a
+    generated column for other transforms.
 
     A field that Delta does not have (`bucket`, ...), or that some file was written without, is left out with
     a warning: data files have the columns whose transforms partition them, so the Delta table has the same
@@ -77,7 +77,8 @@ def partition_columns(metadata: Any, schema: Schema, files: Sequence[DataFile]) 
 
 
 def _column(item: Any, transform: str, by_id: Any, schema: Schema) -> tuple[Field, Callable[[Any], str]]:
-    """The partition column for a partition field, and the text of its values, as PyIceberg reads them."""
+    """Returns the partition column for a partition field, and the function that serializes a value that
+    PyIceberg has read."""
     if transform == "identity":
         column = next((each for each in schema if each.metadata[ID] == item.source_id), None)
         if column is None:
@@ -98,7 +99,7 @@ def _column(item: Any, transform: str, by_id: Any, schema: Schema) -> tuple[Fiel
 
 
 def path_to(fields: Any, source_id: int) -> tuple[str, ...]:
-    """The names that lead to the column with this id, through structs alone; () if there is none."""
+    """Returns the path of the column with this id, through structs alone; () if there is none."""
     for item in fields:
         if item.field_id == source_id:
             return (item.name,)
@@ -120,7 +121,8 @@ def _not_empty(value: str) -> str:
 
 
 def _generated(transform: str, column: str, source: Any) -> tuple[str, str, Callable[[Any], str]]:
-    """The generation expression, the type and the text of values, as delta-spark converts the transform."""
+    """Returns the generation expression, the type and the function that serializes values, as delta-spark
+    converts the transform. Raises _NoPartitionColumn for a transform that Delta does not have."""
     if transform == "year":
         return f"year({column})", "integer", lambda value: str(1970 + value)
     if transform == "month":
@@ -190,7 +192,8 @@ def _values(
 
 
 def _position(spec: Any, source_id: int, transform: str) -> int | None:
-    """The position of a partition field in the partition values of the files of a spec."""
+    """Returns the position of a partition field in the partition values of the files of a spec; None if the
+    spec lacks the field."""
     return next(
         (
             at
@@ -202,8 +205,8 @@ def _position(spec: Any, source_id: int, transform: str) -> int | None:
 
 
 def written_without(metadata: Any, source_id: int, files: Iterable[DataFile]) -> list[DataFile]:
-    """Files that may lack a column, because their partition value says what it is in all of their rows:
-    `identity` partitions of tables that were migrated from Hive."""
+    """Returns the files that may lack a column, because their partition has its value: those of an `identity`
+    partition, in tables that were migrated from Hive."""
     positions = {
         spec_id: _position(spec, source_id, "identity") for spec_id, spec in metadata.specs().items()
     }
@@ -224,9 +227,9 @@ def _text_of(column: Field, source_id: int, value: Any, text: Callable[[Any], st
 
 
 def _exact(value: float, entry: Any, source_id: int) -> float:
-    """A partition value of type double. The compiled decoder of PyIceberg 0.12 reads doubles as floats (0.1
-    as 0.10000000149011612). Lower and upper bound of the column are bytes, and both are the partition's
-    value."""
+    """Returns a partition value of type double exactly. The compiled decoder of PyIceberg 0.12 reads doubles
+    as floats (0.1 as 0.10000000149011612), so the value is taken from the file's lower and upper bound of the
+    column, which are bytes and both equal to it."""
     from pyiceberg.avro.decoder import new_decoder
 
     if math.isnan(value) or new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1:

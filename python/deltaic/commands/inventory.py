@@ -48,7 +48,7 @@ _SECONDS = 100_000_000_000
 _NOT_A_PATH = r"^$|^/|//|/$|(^|/)\.{1,2}(/|$)|\x00"
 
 
-class Paths:
+class PathSet:
     """A set of paths, as hashes (xxhash64). About once in 10^19 pairs, a path that was not added counts as
     added; the opposite never happens."""
 
@@ -112,7 +112,7 @@ def freeing_memory() -> Iterator[None]:
         configuration.budget()  # sets the normal time for which freed memory is kept
 
 
-def may_go(
+def deletable_files(
     snapshot: Snapshot,
     inventory: Any,
     *,
@@ -129,7 +129,7 @@ def may_go(
     another type, and InvalidArgumentError for a null or a time in seconds in an entry below the table."""
     entries = _entries(inventory, snapshot.location)
     needed = protected([snapshot, *kept], removed, cutoff)
-    young, doomed, folders = Paths(), [SCHEMA.empty_table()], set[str]()
+    young, deletable, folders = PathSet(), [SCHEMA.empty_table()], set[str]()
     is_local = "://" not in snapshot.location
     has_entries = has_entries_below = False
     for batch in entries:
@@ -147,11 +147,11 @@ def may_go(
         files = old.filter(pc.invert(is_folder)).select(SCHEMA.names)
         files = files.filter(pc.invert(pc.match_substring_regex(files["path"], _NOT_A_PATH)))
         files = files.filter(is_shown(files))
-        doomed.append(files.filter(pc.invert(needed.contain(files["path"]))))
+        deletable.append(files.filter(pc.invert(needed.contain(files["path"]))))
     if young.count():
-        doomed = [files.filter(pc.invert(young.contain(files["path"]))) for files in doomed]
-    files = pa.concat_tables(doomed)
-    if _has_twins(files):
+        deletable = [files.filter(pc.invert(young.contain(files["path"]))) for files in deletable]
+    files = pa.concat_tables(deletable)
+    if _has_repeated_paths(files):
         files = files.group_by("path", use_threads=False).aggregate(
             [("size", "max"), ("modification_time", "max")]
         )
@@ -162,9 +162,9 @@ def may_go(
     return InventoryFiles(files, sorted(folders, reverse=True))
 
 
-def _has_twins(files: pa.Table) -> bool:
+def _has_repeated_paths(files: pa.Table) -> bool:
     """True if a path may occur twice."""
-    paths = Paths()
+    paths = PathSet()
     paths.add(files["path"])
     return bool(paths.count() < files.num_rows)
 
@@ -177,10 +177,10 @@ def unprotected(
     return files.filter(pc.invert(needed.contain(files["path"])))
 
 
-def protected(snapshots: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> Paths:
+def protected(snapshots: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> PathSet:
     """Returns the data files and vector files of the versions and of their tombstones since `cutoff` (ms),
     and the paths `removed`."""
-    needed = Paths()
+    needed = PathSet()
     for paths in removed:
         needed.add(paths)
     for snapshot in snapshots:

@@ -180,15 +180,6 @@ def total_size(actions: pa.Table) -> int:
     return int(pc.sum(actions["size"]).as_py() or 0)
 
 
-def live_rows(adds: pa.Table) -> int | None:
-    """Counts the rows of files without deleted ones, from their statistics; None if a file has none."""
-    counts = _core.physical_rows(adds)
-    if counts.null_count:
-        return None
-    deleted = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
-    return int(pc.sum(counts).as_py() or 0) - int(deleted)
-
-
 def rows_of(adds: pa.Table) -> int:
     """Counts the rows of files that were just written, whose statistics always have the number of rows."""
     # Each column that goes to `_core` takes time, which counts in a commit of few rows.

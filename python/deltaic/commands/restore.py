@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.commands import identity
 from deltaic.commands.create import set_clustering
+from deltaic.commands.marking import total_size
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
@@ -56,7 +57,7 @@ def restore(
     metadata = _metadata(snapshot, past, protocol)
     metrics = _metrics(after, restored, removed)
     metrics["num_of_files_after_restore"] -= missing.num_rows - restored.num_rows
-    metrics["table_size_after_restore"] -= _size(missing) - _size(restored)
+    metrics["table_size_after_restore"] -= total_size(missing) - total_size(restored)
     same = (
         protocol == snapshot.protocol and metadata == snapshot.metadata and _clustered_alike(snapshot, past)
     )
@@ -152,14 +153,10 @@ def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadat
 
 def _metrics(after: pa.Table, restored: pa.Table, removed: pa.Table) -> dict[str, int]:
     return {
-        "table_size_after_restore": _size(after),
+        "table_size_after_restore": total_size(after),
         "num_of_files_after_restore": after.num_rows,
         "num_removed_files": removed.num_rows,
         "num_restored_files": restored.num_rows,
-        "removed_files_size": _size(removed),
-        "restored_files_size": _size(restored),
+        "removed_files_size": total_size(removed),
+        "restored_files_size": total_size(restored),
     }
-
-
-def _size(actions: pa.Table) -> int:
-    return int(pc.sum(actions["size"]).as_py() or 0)

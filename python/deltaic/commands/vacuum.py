@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands import inventory as inventories
+from deltaic.commands.marking import total_size
 from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
 from deltaic.log.cleanup import milliseconds, stale_staged
@@ -107,7 +108,7 @@ def _vacuumed(
         candidates, checksums = _candidates(snapshot, cutoff, now)
         doomed = _unprotected(candidates, snapshot, kept, cutoff)
     else:
-        listed = inventories.may_go(
+        listed = inventories.deletable_files(
             snapshot,
             inventory,
             kept=kept,
@@ -124,7 +125,7 @@ def _vacuumed(
     start = _start(snapshot, retention, enforce_retention, commit, clock)
     planned = {
         "num_files_to_delete": doomed.num_rows,
-        "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0),
+        "size_of_data_to_delete": total_size(doomed),
     }
     started = _commit_if_room(start, planned) or snapshot.refresh()
     # commits in between may have added files again
