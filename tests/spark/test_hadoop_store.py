@@ -209,6 +209,26 @@ def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
     assert not store.delete("x%20y/z.bin")
 
 
+def test_a_commit_over_a_lost_connection_has_an_unknown_outcome(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deltaic.engine.spark.native.hadoop_store import HadoopStore
+
+    def fail(*arguments: Any) -> Any:
+        raise ConnectionError("lost")
+
+    class Files:
+        def __init__(self, files: Any) -> None:
+            self.create, self.delete = files.create, fail
+
+    store = HadoopStore(session, "viewfs:///data/lost")
+    monkeypatch.setattr(store, "_files", Files(store._files))
+    monkeypatch.setattr(store, "_renaming", lambda: fail)
+    assert store.write_if_absent("_delta_log/0.json", b"one") is None
+    with pytest.raises(ConnectionError, match="lost"):
+        store.write("_delta_log/0.json", b"one")
+
+
 def test_no_commit_where_a_rename_replaces(
     session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from deltaic.engine.spark.native.session import hadoop_settings
@@ -87,7 +88,7 @@ class HadoopStore:
             rename(temporary, self._path(path), self._gateway.new_array(self._renames, 0))
             return True
         except Exception as error:
-            self._files.delete(temporary, False)
+            self._discard(temporary)
             kind = _kind(error)
             if kind == "FileAlreadyExistsException":
                 return False
@@ -103,7 +104,7 @@ class HadoopStore:
         try:
             rename(temporary, self._path(path), replacing)
         except Exception as error:
-            self._files.delete(temporary, False)
+            self._discard(temporary)
             raise _os_error(error, path) from error
 
     def delete(self, path: str, /) -> bool:
@@ -161,9 +162,15 @@ class HadoopStore:
             finally:
                 stream.close()
         except Exception as error:
-            self._files.delete(temporary, False)
+            self._discard(temporary)
             raise _os_error(error, path) from error
         return temporary
+
+    def _discard(self, temporary: Any) -> None:
+        """Deletes a temporary file. An error of that is ignored: readers ignore the file, and only the error
+        of the write says whether a commit may have succeeded."""
+        with suppress(Exception):
+            self._files.delete(temporary, False)
 
     def _listed(self, folder: str) -> Iterator[tuple[str, int, int, int]]:
         """Yields (name, kind, size in bytes, modification time in ms) of each entry of a folder. The statuses
