@@ -1,5 +1,5 @@
-"""Drops the rows of a table that a session has cached, after a commit to the table, as Spark does for its own
-tables."""
+"""Rows of DataFrames that a session has cached. Those of a table are dropped after a commit to it, as Spark
+does for its own tables."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def refresh_cached(spark: Any, location: str) -> None:
         log.warning(
             "cached rows of %s may be those of an older version: %s", location, str(error).split("\n")[0]
         )
+
+
+def is_cached(frame: Any) -> bool:
+    """True if the user has cached the rows of a DataFrame."""
+    level = frame.storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)

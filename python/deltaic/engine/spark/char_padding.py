@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaic.engine.spark.settings import is_off, is_on
 from deltaic.engine.spark.types import shown, type_to_spark
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
@@ -20,7 +21,7 @@ PADDING = "spark.sql.readSideCharPadding"
 
 def compares_padded(spark: Any) -> bool:
     """True if the session compares CHAR columns as padded text, False if it compares the stored text."""
-    return str(spark.conf.get(AS_STRING, "false")).lower() != "true"
+    return not is_on(spark, AS_STRING)
 
 
 def padded(spark: Any, frame: Any, schema: Schema) -> Any:
@@ -31,7 +32,7 @@ def padded(spark: Any, frame: Any, schema: Schema) -> Any:
         return frame
     from pyspark.sql import functions as F
 
-    pads = str(spark.conf.get(PADDING, "true")).lower() != "false"
+    pads = not is_off(spark, PADDING)
 
     def column(name: str) -> Any:
         values, field = F.col(col(name)), fields.get(name)

@@ -37,7 +37,7 @@ BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 
 
 @dataclass(frozen=True)
-class Opaque:
+class OpaqueColumn:
     """A column of data files with floats. Spark must not push conditions on it into Parquet: statistics of
     floats do not include NaN, which Spark orders above all other values. For `x > 1` Spark's reader would
     skip a row group whose maximum is 1, although it has a NaN.
@@ -49,12 +49,12 @@ class Opaque:
 
 
 @dataclass(frozen=True)
-class Plain:
+class FrameColumn:
     """A column of the output that is a column of the frame and need not be computed.
 
     `source`: its quoted name in the frame. `name`: its new name, "" to keep its name. `opaque`: True if
-    Spark must not push conditions on it into Parquet (see `Opaque`). `metadata`: its new metadata as JSON, ""
-    to keep its metadata."""
+    Spark must not push conditions on it into Parquet (see `OpaqueColumn`). `metadata`: its new metadata as
+    JSON, "" to keep its metadata."""
 
     source: str
     name: str = ""
@@ -168,25 +168,27 @@ class ScanColumns:
         base, default = F.col(BASE_ROW_ID), F.col(ROW_VERSION)
         return [F.coalesce(row_id, base + row_index), base, default, F.coalesce(version, default)]
 
-    def plain(self, row_index: str) -> list[Plain] | None:
+    def plain(self, row_index: str) -> list[FrameColumn] | None:
         """Returns the columns of the output in their order; None if one of them must be computed.
         `row_index`: name of the frame's column with the row's index."""
         columns = []
         for name in () if self.tracking else self.scan.columns:
             column, root = self._column(name), _root_of(self.scan, name)
-            if not isinstance(column, (str, Opaque)):
+            if not isinstance(column, (str, OpaqueColumn)):
                 return None
             source = column if isinstance(column, str) else column.source
-            is_opaque = isinstance(column, Opaque)
+            is_opaque = isinstance(column, OpaqueColumn)
             if not is_opaque and not self.by_id:
                 # The frame's column has the metadata already.
-                columns.append(Plain(source, "" if source == col(root) else root))
+                columns.append(FrameColumn(source, "" if source == col(root) else root))
             else:
                 metadata = shown(self.scan.schema.field(root)).metadata
-                columns.append(Plain(source, root, is_opaque, json.dumps(dict(metadata)) if metadata else ""))
-        columns += [Plain(col(field.name)) for field in self.scan.constants]
+                columns.append(
+                    FrameColumn(source, root, is_opaque, json.dumps(dict(metadata)) if metadata else "")
+                )
+        columns += [FrameColumn(col(field.name)) for field in self.scan.constants]
         if self.scan.row_ids:
-            columns += [Plain(FILE_COLUMN), Plain(col(row_index), ROW_COLUMN)]
+            columns += [FrameColumn(FILE_COLUMN), FrameColumn(col(row_index), ROW_COLUMN)]
         return None if self.tracking else columns
 
     def _named(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
@@ -195,7 +197,7 @@ class ScanColumns:
         column, root = self._column(name), _root_of(self.scan, name)
         if isinstance(column, str) and not self.by_id:
             return column if column == col(root) else F.col(column).alias(root)
-        if isinstance(column, Opaque):
+        if isinstance(column, OpaqueColumn):
             column = opaque(F.col(column.source), column.nested)
         column, metadata = (
             F.col(column) if isinstance(column, str) else column,
@@ -204,9 +206,9 @@ class ScanColumns:
         return column.alias(root, metadata=dict(metadata)) if metadata else column.alias(root)
 
     def _column(self, name: str) -> Any:
-        """Returns a column of the scan: a `Column` if it must be computed, an `Opaque` if Spark must not push
-        conditions on it, else the quoted name of the frame's column. A dotted name such as `s.a` is the
-        struct `s` with the field `a` alone."""
+        """Returns a column of the scan: a `Column` if it must be computed, an `OpaqueColumn` if Spark must
+        not push conditions on it, else the quoted name of the frame's column. A dotted name such as `s.a` is
+        the struct `s` with the field `a` alone."""
         from pyspark.sql import functions as F
 
         path, _ = self.scan.schema.find(name)
@@ -215,13 +217,13 @@ class ScanColumns:
             return F.lit(None)
         if len(path) == 1:
             source = col(physical_name(field))
-            # Not `Opaque`: Spark pushes no condition through a cast of a struct, and `hidden` makes columns
-            # that are found by id opaque.
+            # Not `OpaqueColumn`: Spark pushes no condition through a cast of a struct, and `hidden` makes
+            # columns that are found by id opaque.
             if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
                 return F.col(source).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
             return (
-                Opaque(source, not isinstance(field.type, str))
+                OpaqueColumn(source, not isinstance(field.type, str))
                 if is_data and _has_floats(field.type)
                 else source
             )

@@ -23,6 +23,7 @@ from deltaic import _core
 from deltaic.engine.engine import Compaction, Curve, StoreAssignment, WriteTarget
 from deltaic.engine.spark import many_rows, streamed_rows
 from deltaic.engine.spark.batches import declared
+from deltaic.engine.spark.cached_rows import is_cached
 from deltaic.engine.spark.char_padding import compares_padded, padded
 from deltaic.engine.spark.checkpoints import checkpointed
 from deltaic.engine.spark.columns import ScanColumns
@@ -491,7 +492,7 @@ class SparkEngine:
             with named_errors():
                 if not self.session.is_deterministic(relation.frame):
                     frame = held.enter_context(checkpointed(relation.frame))
-                elif _is_cached(relation.frame):
+                elif is_cached(relation.frame):
                     frame = relation.frame
                 else:
                     frame = self._cached(relation.frame)
@@ -594,11 +595,6 @@ def _is_partitioned(plan: Plan) -> bool:
 _UNCOMPRESSED = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 """Settings for rows that a command caches and drops again: compressing them would take longer than it
 saves."""
-
-
-def _is_cached(frame: Any) -> bool:
-    level = frame.storageLevel
-    return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
 def _most_rows(plan: Plan) -> int | None:

@@ -22,8 +22,6 @@ _MISSING = re.compile(
 _OF_ROWS = frozenset({"22", "21", "2F"})
 """SQLSTATE classes (the first two letters) of errors that an expression raises on a row, such as a division
 by zero."""
-
-
 _INTERNAL = "XXKST"
 """SQLSTATE that Spark uses for errors without one of their own."""
 _describe: list[Callable[[DeltaError], tuple[str | None, str | None]]] = []

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from deltaic.plan.nodes import Scan
 from deltaic.planning.opening import open_scan
-from deltaic.protocol.schema import DataType, Field, Struct, has_user_type, is_shape
+from deltaic.protocol.schema import DataType, Field, has_user_type, is_shape, primitive_types
 
 MOST_ROWS = 100_000
 MOST_BYTES = 16 * 1024**2
@@ -23,7 +23,7 @@ def few_rows(scan: Scan) -> pa.Table | None:
     if (
         "selection" not in scan.files.column_names
         or not _keeps_selected(scan.files)
-        or any(has_user_type(field) or _has_no_arrow_form(field.type) for field in _fields(scan))
+        or any(has_user_type(field) or not _has_arrow_form(field.type) for field in _fields(scan))
     ):
         return None
     # If the bitmaps are large, there are too many rows, and none is read: a bitmap takes about two bytes for
@@ -52,14 +52,6 @@ def _fields(scan: Scan) -> Iterator[Field]:
         yield scan.schema.field(scan.schema.find(name)[0][0])
 
 
-def _has_no_arrow_form(data_type: DataType) -> bool:
-    """True if `createDataFrame` cannot take values of the type as Arrow data."""
-    if isinstance(data_type, Struct):
-        return any(_has_no_arrow_form(item.type) for item in data_type.fields)
-    if isinstance(data_type, str):
-        return data_type in ("variant", "void") or is_shape(data_type)
-    return any(
-        _has_no_arrow_form(getattr(data_type, part))
-        for part in ("element", "key", "value")
-        if hasattr(data_type, part)
-    )
+def _has_arrow_form(data_type: DataType) -> bool:
+    """True if `createDataFrame` takes values of the type as Arrow data."""
+    return not any(kind in ("variant", "void") or is_shape(kind) for kind in primitive_types(data_type))

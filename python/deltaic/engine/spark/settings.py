@@ -94,15 +94,12 @@ RECORDS = "spark.sql.files.maxRecordsPerFile"
 BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
-
 NULLS_FOR_MISSING = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
 """Setting of Spark: if false, an INSERT that names its columns names all that have no default."""
 OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 """Setting: if true, a change feed may start or end after the newest commit."""
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 """Setting: `strict` and `legacy` replace the ANSI rules by which values are cast to the types of columns."""
-
-
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
 
@@ -148,6 +145,11 @@ def is_on(spark: Any, name: str) -> bool:
     return (setting_text(spark, name) or "").lower() == "true"
 
 
+def is_off(spark: Any, name: str) -> bool:
+    """True if a setting is false, which is not so if it is not set."""
+    return (setting_text(spark, name) or "").lower() == "false"
+
+
 @contextmanager
 def timestamps_of(spark: Any) -> Iterator[None]:
     """In the body, TIMESTAMP of DDL text is the type that the setting TIMESTAMP_TYPE names."""
@@ -157,16 +159,16 @@ def timestamps_of(spark: Any) -> Iterator[None]:
 
 
 def fills_missing(spark: Any) -> bool:
-    return (setting_text(spark, NULLS_FOR_MISSING) or "").lower() != "false"
+    return not is_off(spark, NULLS_FOR_MISSING)
 
 
 def checks_replace_where(spark: Any) -> bool:
-    return (setting_text(spark, REPLACE_WHERE_CHECK) or "").lower() != "false"
+    return not is_off(spark, REPLACE_WHERE_CHECK)
 
 
 def replaces_partitions(spark: Any) -> bool:
     """True if the condition of `replaceWhere` may read partition columns only."""
-    return (setting_text(spark, REPLACE_WHERE_DATA) or "").lower() == "false"
+    return is_off(spark, REPLACE_WHERE_DATA)
 
 
 def auto_compacts(spark: Any) -> bool | None:
@@ -177,7 +179,7 @@ def auto_compacts(spark: Any) -> bool | None:
 
 def enforces_retention(spark: Any) -> bool:
     """True if VACUUM refuses a shorter time than the table's retention."""
-    return (setting_text(spark, RETENTION_CHECK) or "").lower() != "false"
+    return not is_off(spark, RETENTION_CHECK)
 
 
 def vacuum_mode(spark: Any) -> Literal["full", "lite"]:
@@ -218,7 +220,7 @@ def compaction(spark: Any) -> Compaction:
         auto_target=number(AUTO_COMPACT_SIZE),
         auto_small=number(AUTO_COMPACT_SMALL),
         auto_files=number(AUTO_COMPACT_FILES),
-        checks_statistics=(setting_text(spark, ZORDER_CHECK) or "").lower() != "false",
+        checks_statistics=not is_off(spark, ZORDER_CHECK),
     )
 
 
@@ -228,7 +230,7 @@ def overwrites_partitions(spark: Any) -> bool:
 
 
 def refuses_partition_overwrites(spark: Any) -> bool:
-    return (setting_text(spark, OVERWRITE_PARTITIONS) or "").lower() == "false"
+    return is_off(spark, OVERWRITE_PARTITIONS)
 
 
 def partition_overwrite_refused() -> InvalidArgumentError:

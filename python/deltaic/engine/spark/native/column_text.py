@@ -101,7 +101,7 @@ class ColumnText:
 
     def of(self, expression: Any) -> str | None:
         """Returns the text of a Catalyst expression; None if Spark parses the text to another expression."""
-        tree = self._rebuilt(expression, self._unresolved)
+        tree = _rebuilt(self._session, expression, self._unresolved)
         text = self._text(tree)
         parsed = self._parsed(text)
         return text if self._plain(parsed).equals(self._plain(tree)) else None
@@ -110,14 +110,6 @@ class ColumnText:
 
     def _parsed(self, text: str) -> Any:
         return parsed_expression(self._session, text)
-
-    def _rebuilt(self, node: Any, change: Callable[[Any], Any]) -> Any:
-        """Returns a tree in which `change` has replaced each node, children first."""
-        from pyspark.sql.classic.column import _to_seq
-
-        children = node.children()
-        inner = [self._rebuilt(children.apply(index), change) for index in range(children.length())]
-        return change(node.withNewChildren(_to_seq(self._session.sparkContext, inner)) if inner else node)
 
     def _unresolved(self, node: Any) -> Any:
         """Returns the node as Spark's parser creates it."""
@@ -147,22 +139,18 @@ class ColumnText:
         name = str(node.name().get())
         example = self._parsed("x['y']")
         literal = self._parsed(spark_text(name))
-        return example.withNewChildren(self._seq([node.child(), literal]))
+        return example.withNewChildren(_seq(self._session, [node.child(), literal]))
 
     def _called(self, function: str, arguments: Any) -> Any:
         values = [arguments.apply(index) for index in range(arguments.length())]
         example = self._parsed(f"{function}({', '.join('NULL' for _ in values)})")
-        return example.withNewChildren(self._seq(values)) if values else example
-
-    def _seq(self, items: list[Any]) -> Any:
-        from pyspark.sql.classic.column import _to_seq
-
-        return _to_seq(self._session.sparkContext, items)
+        return example.withNewChildren(_seq(self._session, values)) if values else example
 
     def _plain(self, tree: Any) -> Any:
         """Returns the tree with columns in place of lambda variables, because Spark parses every name in a
         lambda as a variable."""
-        return self._rebuilt(
+        return _rebuilt(
+            self._session,
             tree,
             lambda node: (
                 self._column(_parts(node)) if _kind(node) == "UnresolvedNamedLambdaVariable" else node
@@ -185,7 +173,7 @@ class ColumnText:
             self._lambdas[marker] = f"{parameters} -> {self._with_lambdas(str(node.function().sql()))}"
             return self._column((marker,))
 
-        return self._with_lambdas(str(self._rebuilt(tree, change).sql()))
+        return self._with_lambdas(str(_rebuilt(self._session, tree, change).sql()))
 
     def _with_lambdas(self, text: str) -> str:
         """Returns the text with lambdas in place of their markers."""
@@ -305,14 +293,8 @@ def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
     """True if two expressions differ only in the node of struct(...), which the parser does not represent as
     a function call, and in the ids of the names in it."""
     from pyspark.sql import functions as F
-    from pyspark.sql.classic.column import _to_seq
 
     catalyst = session._jvm.org.apache.spark.sql.catalyst.expressions
-
-    def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
-        children = node.children()
-        inner = [rebuilt(children.apply(index), change) for index in range(children.length())]
-        return change(node.withNewChildren(_to_seq(session.sparkContext, inner)) if inner else node)
 
     def as_parsed(node: Any) -> Any:
         is_call = node.nodeName() == "UnresolvedFunction" and node.nameParts().mkString(".") == "struct"
@@ -322,11 +304,26 @@ def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
         if node.nodeName() != "Alias":
             return node
         name = expression_of(session, F.lit(node.name())._jc)
-        return catalyst.CreateNamedStruct(_to_seq(session.sparkContext, [name, node.child()]))
+        return catalyst.CreateNamedStruct(_seq(session, [name, node.child()]))
 
     if "struct(" not in str(expression.sql()):
         return False
-    return bool(rebuilt(parsed, without_ids).equals(rebuilt(rebuilt(expression, as_parsed), without_ids)))
+    called = _rebuilt(session, expression, as_parsed)
+    return bool(_rebuilt(session, parsed, without_ids).equals(_rebuilt(session, called, without_ids)))
+
+
+def _rebuilt(session: Any, node: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a tree in which `change` has replaced each node, children first."""
+    children = node.children()
+    inner = [_rebuilt(session, children.apply(index), change) for index in range(children.length())]
+    return change(node.withNewChildren(_seq(session, inner)) if inner else node)
+
+
+def _seq(session: Any, items: list[Any]) -> Any:
+    """Creates a Scala Seq."""
+    from pyspark.sql.classic.column import _to_seq
+
+    return _to_seq(session.sparkContext, items)
 
 
 def _no_text(what: str, text: str) -> UnsupportedFeatureError:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaic.engine.spark.native.deleted_rows import column_of, expression_of
 from deltaic.engine.spark.native.jvm import EXPRESSIONS, Jvm
 
 NOISE_BITS = 20
@@ -62,14 +61,14 @@ def position(jvm: Jvm, values: Any, limits: Any) -> Any:
         jvm.type_of("java.util.Arrays"),
         jvm.companion("org.apache.spark.sql.types.IntegerType"),
         "binarySearch",
-        jvm.seq(literal, expression_of(jvm, values)),
+        jvm.seq(literal, jvm.expression(values)),
         jvm.seq(),
         True,
         True,
         True,
         jvm.none,
     )
-    index = column_of(jvm, call)
+    index = jvm.column(call)
     # For a value that is not in the array, `binarySearch` returns -(number of smaller elements) - 1.
     return F.when(index < 0, -index - 1).otherwise(index)
 

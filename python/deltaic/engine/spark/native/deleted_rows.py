@@ -43,7 +43,7 @@ def _in_bits(jvm: Jvm) -> Any:
 
     bits, row_index = (_tagged(jvm, "KnownNotNull", F.col(name)) for name in (BITS, ROW_INDEX))
     offset = F.lit(jvm.get("org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET).cast("long")
-    arguments = [expression_of(jvm, column) for column in (bits, offset, row_index.cast("int"))]
+    arguments = [jvm.expression(column) for column in (bits, offset, row_index.cast("int"))]
     integers = jvm.primitive("Long"), jvm.primitive("Integer")
     methods = jvm.having(
         "org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers
@@ -59,7 +59,7 @@ def _in_bits(jvm: Jvm) -> Any:
         True,
         jvm.none,
     )
-    return (F.shiftright(row_index, 3) < F.octet_length(bits).cast("long")) & column_of(jvm, call)
+    return (F.shiftright(row_index, 3) < F.octet_length(bits).cast("long")) & jvm.column(call)
 
 
 def _in_roaring(jvm: Jvm) -> Any:
@@ -72,7 +72,7 @@ def _in_roaring(jvm: Jvm) -> Any:
         jvm.type_of("java.nio.ByteBuffer"),
         of("java.nio.ByteBuffer"),
         "wrap",
-        jvm.seq(expression_of(jvm, F.col(ROARING))),
+        jvm.seq(jvm.expression(F.col(ROARING))),
         jvm.seq(),
         True,
         False,
@@ -92,13 +92,13 @@ def _in_roaring(jvm: Jvm) -> Any:
         bitmap,
         "contains",
         jvm.companion("org.apache.spark.sql.types.BooleanType"),
-        jvm.seq(expression_of(jvm, F.col(ROW_INDEX).cast("int"))),
+        jvm.seq(jvm.expression(F.col(ROW_INDEX).cast("int"))),
         jvm.seq(),
         True,
         True,
         True,
     )
-    return column_of(jvm, contains)
+    return jvm.column(contains)
 
 
 def opaque(jvm: Jvm, column: Any) -> Any:
@@ -108,14 +108,4 @@ def opaque(jvm: Jvm, column: Any) -> Any:
 
 def _tagged(jvm: Jvm, tag: str, column: Any) -> Any:
     """Wraps a column in an expression without cost that tells Spark whether the column may be null."""
-    return column_of(jvm, jvm.get(EXPRESSIONS + tag)(expression_of(jvm, column)))
-
-
-def expression_of(jvm: Jvm, column: Any) -> Any:
-    return jvm.companion("org.apache.spark.sql.classic.ExpressionUtils").expression(column._jc)
-
-
-def column_of(jvm: Jvm, expression: Any) -> Any:
-    from pyspark.sql import Column
-
-    return Column(jvm.companion("org.apache.spark.sql.classic.ExpressionUtils").column(expression))
+    return jvm.column(jvm.get(EXPRESSIONS + tag)(jvm.expression(column)))

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from deltaic import _core
-from deltaic.engine.spark.columns import Plain
+from deltaic.engine.spark.columns import FrameColumn
 from deltaic.engine.spark.native.files import Files, JvmFiles
 from deltaic.engine.spark.native.filters import exact_predicate, skipping_predicate
 from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
@@ -101,7 +101,7 @@ def relation_frame(jvm: Jvm, java: Any) -> Any:
     return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(java), jvm.spark)
 
 
-def selected(jvm: Jvm, rows: Any, columns: Sequence[Plain]) -> Any:
+def selected(jvm: Jvm, rows: Any, columns: Sequence[FrameColumn]) -> Any:
     """Returns the DataFrame with these columns, by one call to the JVM: `DataFrame.select` makes four calls
     for each column."""
     from pyspark.sql import DataFrame

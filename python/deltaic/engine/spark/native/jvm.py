@@ -105,6 +105,16 @@ class Jvm:
             java_list.add(item)
         return java_list
 
+    def expression(self, column: Any) -> Any:
+        """Returns the Catalyst expression of a Column."""
+        return self.companion("org.apache.spark.sql.classic.ExpressionUtils").expression(column._jc)
+
+    def column(self, expression: Any) -> Any:
+        """Returns the Column of a Catalyst expression."""
+        from pyspark.sql import Column
+
+        return Column(self.companion("org.apache.spark.sql.classic.ExpressionUtils").column(expression))
+
     def schema(self, json: str) -> Any:
         """Creates a Java StructType from its JSON."""
         return self.get("org.apache.spark.sql.types.DataType").fromJson(json)

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaic import _core
 from deltaic.planning.planned import ScanPlan
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.schema import Field
 
 if TYPE_CHECKING:
-    from deltaic import _core
     from deltaic.log.snapshot import Snapshot
 
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
@@ -56,13 +56,11 @@ def totals(
 
 def _count(adds: pa.Table) -> int | None:
     """Returns the number of rows of these files, without deleted rows; None if a file has no statistics."""
-    if not adds.num_rows:
-        return 0
-    statistics = _parsed(adds["stats"], pa.schema([("numRecords", pa.int64())]))
-    if statistics is None or statistics["numRecords"].null_count:
+    rows = _core.physical_rows(adds)
+    if rows.null_count:
         return None
     deleted_rows = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
-    return int(pc.sum(statistics["numRecords"]).as_py()) - int(deleted_rows)
+    return int(pc.sum(rows).as_py() or 0) - int(deleted_rows)
 
 
 def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array, pa.Array] | None:
