@@ -8,23 +8,20 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from deltaic.engine.spark.cached_rows import is_cached
 from deltaic.engine.spark.engine import enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.literal import col, lit
 from deltaic.spark import patches
-from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.frames import newest
 from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, ViewQuery, named_table, parsed
-from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references_of_view, view_over_delta
 from deltaic.spark.views import path_named
 from deltaic.spark_sql.values import type_text
 from deltaic.sql.create import of_options
 from deltaic.table import DeltaTable
-
-_WRAPPED = "_deltaic_catalog"
-"""Attribute of a method: True for a replacement."""
 
 
 def _exists(spark: Any, path: str) -> bool:
@@ -37,11 +34,6 @@ def _cache(frame: Any, storageLevel: Any = None) -> None:
         frame.cache()
     else:
         frame.persist(storageLevel)
-
-
-def _is_cached(frame: Any) -> bool:
-    level = frame.storageLevel
-    return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
 def _uncache(frame: Any) -> None:
@@ -95,7 +87,7 @@ def _refresh_view(spark: Any, view: ViewQuery) -> None:
 
 _ON_ROWS: dict[str, Callable[..., Any]] = {
     "cacheTable": _cache,
-    "isCached": _is_cached,
+    "isCached": is_cached,
     "uncacheTable": _uncache,
 }
 """Methods that need the rows of a table, or of a persistent view over Delta tables, as a DataFrame."""
@@ -148,83 +140,66 @@ def _create(
     return spark.table(name)
 
 
-def _wrap_create(catalogs: Any) -> None:
-    original = catalogs.createTable
-    if hasattr(original, _WRAPPED):
-        return
-
-    @raises_as_spark()
-    @functools.wraps(original)
-    def wrapped(
-        self: Any,
-        tableName: str,
-        path: str | None = None,
-        source: str | None = None,
-        schema: Any = None,
-        description: str | None = None,
-        **options: Any,
-    ) -> Any:
-        spark = self._sparkSession
-        format = source or spark.conf.get("spark.sql.sources.default", "parquet")
-        if enabled_as(spark) is None or str(format).lower() not in FORMATS:
-            return original(self, tableName, path, source, schema, description, **options)
-        return _create(spark, tableName, path, schema, description, options)
-
-    wrapped.__dict__[_WRAPPED] = True
-    patches.replace(catalogs, "createTable", wrapped)
+def _create_table(
+    create_table: Any,
+    self: Any,
+    /,
+    tableName: str,
+    path: str | None = None,
+    source: str | None = None,
+    schema: Any = None,
+    description: str | None = None,
+    **options: Any,
+) -> Any:
+    spark = self._sparkSession
+    format = source or spark.conf.get("spark.sql.sources.default", "parquet")
+    if enabled_as(spark) is None or str(format).lower() not in FORMATS:
+        return create_table(self, tableName, path, source, schema, description, **options)
+    return _create(spark, tableName, path, schema, description, options)
 
 
 def wrap(catalogs: Any) -> None:
     """Replaces the methods of a session's class of catalogs. A second call changes nothing."""
-    _wrap_create(catalogs)
-    for name, call in _CALLS.items():
-        _wrap(catalogs, name, call)
-    for name, instead in _REFUSED.items():
-        _wrap(catalogs, name, functools.partial(_refuse, name, instead))
+    patches.replace(catalogs, "createTable", _create_table)
+    refusals = {name: functools.partial(_refuse, name, instead) for name, instead in _REFUSED.items()}
+    for name, call in (_CALLS | refusals).items():
+        patches.replace(catalogs, name, functools.partial(_call, name, call))
 
 
 def _refuse(name: str, instead: str, spark: Any, path: str) -> None:
     raise UnsupportedFeatureError(f"spark.catalog.{name} of a table by path", found=path, expected=instead)
 
 
-def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
-    original = getattr(catalogs, name, None)
-    if original is None or hasattr(original, _WRAPPED):
-        return
-
-    @raises_as_spark()
-    @functools.wraps(original)
-    def wrapped(self: Any, tableName: str, *args: Any, **named: Any) -> Any:
-        if enabled_as(self._sparkSession) is None:
-            return original(self, tableName, *args, **named)
-        database = args[0] if args and isinstance(args[0], str) else named.get("dbName")
-        path = path_named(tableName) if database is None else None
-        if path is None:
-            text = tableName if database is None else f"{col(database)}.{col(tableName)}"
-            table_name = parsed(text)
-            entry = None
-            if table_name is not None and table_name.path is None:
-                entry = named_table(self._sparkSession, table_name.parts)
-            if entry is not None and name in _BY_NAME:
-                return _BY_NAME[name](self._sparkSession, entry)
-            path = None if entry is None else entry.path
-            if entry is None and table_name is not None and name in (*_ON_ROWS, "refreshTable"):
-                view = view_over_delta(self._sparkSession, table_name.parts)
-                if view is not None and name == "refreshTable":
-                    return _refresh_view(self._sparkSession, view)
-                if view is not None:
-                    return _ON_ROWS[name](self._sparkSession.table(tableName), *args, **named)
-            args, named = (
-                (args[1:] if args and isinstance(args[0], str) else args),
-                {k: v for k, v in named.items() if k != "dbName"},
-            )
-        if path is None:
-            return (
-                original(self, tableName, *args, **named)
-                if database is None
-                else original(self, tableName, database)
-            )
-        return call(self._sparkSession, path, *args, **named)
-
-    wrapped.__dict__[_WRAPPED] = True
-    patches.replace(catalogs, name, wrapped)
+def _call(
+    name: str, call: Callable[..., Any], method: Any, self: Any, tableName: str, *args: Any, **named: Any
+) -> Any:
+    """Calls the method `name` of a catalog: `call` for a Delta table, else `method`, Spark's own."""
+    spark = self._sparkSession
+    if enabled_as(spark) is None:
+        return method(self, tableName, *args, **named)
+    database = args[0] if args and isinstance(args[0], str) else named.get("dbName")
+    path = path_named(tableName) if database is None else None
+    if path is None:
+        text = tableName if database is None else f"{col(database)}.{col(tableName)}"
+        table_name = parsed(text)
+        entry = None
+        if table_name is not None and table_name.path is None:
+            entry = named_table(spark, table_name.parts)
+        if entry is not None and name in _BY_NAME:
+            return _BY_NAME[name](spark, entry)
+        path = None if entry is None else entry.path
+        if entry is None and table_name is not None and name in (*_ON_ROWS, "refreshTable"):
+            view = view_over_delta(spark, table_name.parts)
+            if view is not None and name == "refreshTable":
+                return _refresh_view(spark, view)
+            if view is not None:
+                return _ON_ROWS[name](spark.table(tableName), *args, **named)
+        args, named = (
+            (args[1:] if args and isinstance(args[0], str) else args),
+            {k: v for k, v in named.items() if k != "dbName"},
+        )
+    if path is None:
+        return (
+            method(self, tableName, *args, **named) if database is None else method(self, tableName, database)
+        )
+    return call(spark, path, *args, **named)

@@ -17,7 +17,7 @@ from deltaic.errors import (
     UnsupportedFeatureError,
 )
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema
-from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.named_tables import (
     OtherTable,
     drop,

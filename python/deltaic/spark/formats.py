@@ -6,9 +6,8 @@ and write the formats "delta" and "deltaic" with deltaic, and call Spark's own m
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,8 +16,18 @@ from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
 from deltaic.spark import catalog, merge_into, patches, streams
+from deltaic.spark.builders import (
+    FORMATS,
+    BuilderState,
+    frame_of_writer,
+    is_delta,
+    names_of,
+    record_calls,
+    record_frames,
+    state_of,
+)
 from deltaic.spark.change_frames import read_changes, versions_first
-from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
+from deltaic.spark.frame_writes import write_frame
 from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import naming, parsed, path_in_catalog, refuse_relative
 from deltaic.spark.options import ReadOptions
@@ -30,10 +39,11 @@ from deltaic.spark.views import named_frame, path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
 from deltaic.table import DeltaTable
 
-_STATE = "_deltaic_state"
-"""Attribute of a reader or writer: its `BuilderState`. Attribute of a method: True for a replacement."""
-_FRAME = "_deltaic_frame"
-"""Attribute of a writer: the DataFrame that it writes."""
+_TIMES_OF_OPTIONS = {
+    "DELTA_ONEOF_IN_TIMETRAVEL": "INVALID_TIME_TRAVEL_SPEC",
+    "DELTA_TIMESTAMP_INVALID": "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.OPTION",
+}
+"""Condition of delta-spark for a wrong version or time in an option of `table` -> Spark's condition."""
 
 
 def enable(spark: Any, native: Literal["auto", "never"]) -> None:
@@ -42,99 +52,48 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     changes nothing."""
     note_enabled(spark, native)
     frame = spark.range(1)
-    _wrap_reader(type(spark.read))
-    _wrap_writer(type(frame), type(frame.write))
-    _wrap_named_writes(type(frame), type(frame.write))
-    merge_into.wrap(type(frame))
-    catalog.wrap(type(spark.catalog))
-    streams.wrap(type(frame), type(spark.readStream))
-
-
-def _state_of(builder: Any) -> BuilderState:
-    """Returns what was set on a reader or writer."""
-    state: BuilderState = builder.__dict__.setdefault(_STATE, BuilderState())
-    return state
-
-
-def _is_delta(builder: Any, format: str | None) -> bool:
-    """True if the format of a reader or writer of an enabled session is one of FORMATS."""
-    spark = session_of(builder)
-    if enabled_as(spark) is None:
-        return False
-    name = format or _state_of(builder).format or spark.conf.get("spark.sql.sources.default", "parquet")
-    return str(name).lower() in FORMATS
-
-
-def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[..., Any]:
-    """Returns a replacement of a method that also calls `note` with the builder's state and the arguments."""
-
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        note(_state_of(self), *args, **named)
-        return method(self, *args, **named)
-
-    call.__dict__[_STATE] = True
-    return call
-
-
-def _format(state: BuilderState, source: str) -> None:
-    state.format = source
-
-
-def _option(state: BuilderState, key: str, value: Any) -> None:
-    state.put({key: value})
-
-
-def _options(state: BuilderState, **named: Any) -> None:
-    state.put(named)
-
-
-def _wrap_reader(readers: Any) -> None:
-    if _STATE in readers.load.__dict__:
-        return
-
-    def schema(state: BuilderState, schema: Any) -> None:
-        state.schema = schema
-
-    for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
-        patches.replace(readers, name, _noting(getattr(readers, name), note))
-    load = readers.load
-
-    @raises_as_spark()
-    @functools.wraps(load)
-    def loaded(
-        self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
-    ) -> Any:
-        if not _is_delta(self, format):
-            return load(self, path, format, schema, **options)
-        state = _state_of(self)
-        state.put({**options, **({} if path is None else {"path": _path(path)})})
-        if schema is not None:
-            state.schema = schema
-        return _rows_of(session_of(self), state, by_path=True)
-
-    loaded.__dict__[_STATE] = True
-    patches.replace(readers, "load", loaded)
-    table = readers.table
-
-    @raises_as_spark(
-        instead={
-            "DELTA_ONEOF_IN_TIMETRAVEL": "INVALID_TIME_TRAVEL_SPEC",
-            "DELTA_TIMESTAMP_INVALID": "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.OPTION",
-        }
+    frames, readers, writers = type(frame), type(spark.read), type(frame.write)
+    record_frames(frames, "write")
+    record_calls(readers, "format", "option", "options", "schema")
+    record_calls(writers, "format", "option", "options", "mode")
+    record_calls(writers, "partitionBy", "clusterBy", "bucketBy", "sortBy")
+    patches.replace(readers, "load", _load)
+    patches.replace(readers, "table", _table, raises_as_spark(instead=_TIMES_OF_OPTIONS))
+    patches.replace(
+        writers,
+        "save",
+        _save,
+        raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"}, of_predicates=UNPARSED),
     )
-    @functools.wraps(table)
-    def tabled(self: Any, tableName: str) -> Any:
-        spark = session_of(self)
-        path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
-        state = _state_of(self)
-        if path is None:
-            rows = _rows_of_view(spark, tableName, state) if enabled_as(spark) is not None else None
-            return table(self, tableName) if rows is None else named_frame(spark, rows, tableName)
-        state.put({"path": path})
-        return named_frame(spark, _rows_of(spark, state), tableName, path)
+    patches.replace(writers, "saveAsTable", _save_as_table)
+    patches.replace(writers, "insertInto", _insert_into)
+    patches.replace(frames, "writeTo", _write_to)
+    patches.replace(frames, "mergeInto", merge_into.merge_frame)
+    catalog.wrap(type(spark.catalog))
+    streams.wrap(frames, type(spark.readStream))
 
-    patches.replace(readers, "table", tabled)
+
+def _load(
+    load: Any, self: Any, /, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
+) -> Any:
+    if not is_delta(self, format):
+        return load(self, path, format, schema, **options)
+    state = state_of(self)
+    state.put({**options, **({} if path is None else {"path": _path(path)})})
+    if schema is not None:
+        state.schema = schema
+    return _rows_of(session_of(self), state, by_path=True)
+
+
+def _table(table: Any, self: Any, tableName: str) -> Any:
+    spark = session_of(self)
+    path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
+    state = state_of(self)
+    if path is None:
+        rows = _rows_of_view(spark, tableName, state) if enabled_as(spark) is not None else None
+        return table(self, tableName) if rows is None else named_frame(spark, rows, tableName)
+    state.put({"path": path})
+    return named_frame(spark, _rows_of(spark, state), tableName, path)
 
 
 def _rows_of_view(spark: Any, identifier: str, state: BuilderState) -> Any:
@@ -209,157 +168,76 @@ def _path(path: Any) -> str:
     return os.fspath(path)
 
 
-def _wrap_writer(frames: Any, writers: Any) -> None:
-    if _STATE in writers.save.__dict__:
+def _save(
+    save: Any,
+    self: Any,
+    /,
+    path: str | None = None,
+    format: str | None = None,
+    mode: str | None = None,
+    partitionBy: Any = None,
+    **options: Any,
+) -> None:
+    if not is_delta(self, format):
+        save(self, path, format, mode, partitionBy, **options)
         return
-    write = frames.write
+    state = state_of(self)
+    state.put({**options, **({} if path is None else {"path": _path(path)})})
+    if partitionBy is not None:
+        state.partition_by = names_of((partitionBy,))
+    write_frame(frame_of_writer(self), state, mode or state.mode)
 
-    def writer(self: Any) -> Any:
-        frame_writer = write.fget(self)
-        frame_writer.__dict__[_FRAME] = self
-        return frame_writer
 
-    patches.replace(frames, "write", property(writer, doc=write.__doc__))
-
-    def mode(state: BuilderState, saveMode: str | None) -> None:
-        state.mode = saveMode or state.mode
-
-    def partition_by(state: BuilderState, *columns: Any) -> None:
-        state.partition_by = _names(columns)
-
-    def cluster_by(state: BuilderState, *columns: Any) -> None:
-        state.cluster_by = _names(columns)
-
-    def bucket_by(state: BuilderState, *columns: Any) -> None:
-        state.refused = "bucketBy"
-
-    def sort_by(state: BuilderState, *columns: Any) -> None:
-        state.refused = state.refused or "sortBy"
-
-    notes: dict[str, Callable[..., None]] = {
-        "format": _format,
-        "option": _option,
-        "options": _options,
-        "mode": mode,
-        "partitionBy": partition_by,
-        "clusterBy": cluster_by,
-        "bucketBy": bucket_by,
-        "sortBy": sort_by,
-    }
-    for name, note in notes.items():
-        patches.replace(writers, name, _noting(getattr(writers, name), note))
-    save = writers.save
-
-    @raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"}, of_predicates=UNPARSED)
-    @functools.wraps(save)
-    def saved(
-        self: Any,
-        path: str | None = None,
-        format: str | None = None,
-        mode: str | None = None,
-        partitionBy: Any = None,
-        **options: Any,
-    ) -> None:
-        if not _is_delta(self, format):
-            save(self, path, format, mode, partitionBy, **options)
+def _save_as_table(
+    save_as_table: Any,
+    self: Any,
+    /,
+    name: str,
+    format: str | None = None,
+    mode: str | None = None,
+    partitionBy: Any = None,
+    **options: Any,
+) -> None:
+    format_name, spark = format or state_of(self).format or "delta", session_of(self)
+    if (
+        enabled_as(spark) is not None
+        and format_name.lower() in FORMATS
+        and (target := parsed(name)) is not None
+    ):
+        if target.path is not None:
+            refuse_relative(spark, target)
+            self.save(target.path, format_name, mode, partitionBy, **options)
             return
-        state = _state_of(self)
-        state.put({**options, **({} if path is None else {"path": _path(path)})})
-        if partitionBy is not None:
-            state.partition_by = _names((partitionBy,))
-        write_frame(_frame_of(self), state, mode or state.mode)
-
-    saved.__dict__[_STATE] = True
-    patches.replace(writers, "save", saved)
-
-
-def _frame_of(writer: Any) -> Any:
-    return writer.__dict__.get(_FRAME) or writer._df
-
-
-def _wrap_named_writes(frames: Any, writers: Any) -> None:
-    """Replaces the methods that name a table: writeTo, saveAsTable and insertInto. `frames`, `writers`: the
-    session's classes of DataFrames and of DataFrame writers."""
-    _wrap_write_to(frames)
-    if _STATE in writers.saveAsTable.__dict__:
-        return
-    save_as_table, insert_into_table = writers.saveAsTable, writers.insertInto
-
-    @raises_as_spark()
-    @functools.wraps(save_as_table)
-    def saved_as(
-        self: Any,
-        name: str,
-        format: str | None = None,
-        mode: str | None = None,
-        partitionBy: Any = None,
-        **options: Any,
-    ) -> None:
-        format_name, spark = format or _state_of(self).format or "delta", session_of(self)
-        if (
-            enabled_as(spark) is not None
-            and format_name.lower() in FORMATS
-            and (target := parsed(name)) is not None
-        ):
-            if target.path is not None:
-                refuse_relative(spark, target)
-                self.save(target.path, format_name, mode, partitionBy, **options)
-                return
-            if _is_delta(self, format) or path_in_catalog(spark, target.parts) is not None:
-                state = _state_of(self)
-                state.put(options)
-                if partitionBy is not None:
-                    state.partition_by = _names((partitionBy,))
-                save_as(_frame_of(self), state, target, mode or state.mode)
-                return
-        save_as_table(self, name, format, mode, partitionBy, **options)
-
-    @raises_as_spark()
-    @functools.wraps(insert_into_table)
-    def inserted(self: Any, tableName: str, overwrite: bool | None = None) -> None:
-        spark = session_of(self)
-        path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
-        if path is None:
-            insert_into_table(self, tableName, overwrite)
+        if is_delta(self, format) or path_in_catalog(spark, target.parts) is not None:
+            state = state_of(self)
+            state.put(options)
+            if partitionBy is not None:
+                state.partition_by = names_of((partitionBy,))
+            save_as(frame_of_writer(self), state, target, mode or state.mode)
             return
-        if overwrite is not None:
-            self.mode("overwrite" if overwrite else "append")
-        try:
-            insert_into(_frame_of(self), _state_of(self), path)
-        except DeltaError as error:
-            if (name := parsed(tableName)) is not None:
-                error.with_values(**naming(spark, name.parts))
-            raise
-
-    for wrapped in (saved_as, inserted):
-        wrapped.__dict__[_STATE] = True
-    patches.replace(writers, "saveAsTable", saved_as)
-    patches.replace(writers, "insertInto", inserted)
+    save_as_table(self, name, format, mode, partitionBy, **options)
 
 
-def _wrap_write_to(frames: Any) -> None:
-    write_to = frames.writeTo
-    if _STATE in write_to.__dict__:
+def _insert_into(insert: Any, self: Any, tableName: str, overwrite: bool | None = None) -> None:
+    spark = session_of(self)
+    path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
+    if path is None:
+        insert(self, tableName, overwrite)
         return
-
-    @raises_as_spark()
-    @functools.wraps(write_to)
-    def written_to(self: Any, table: str) -> Any:
-        name = parsed(table) if enabled_as(self.sparkSession) is not None else None
-        if name is None:
-            return write_to(self, table)
-        return (
-            NamedWriter(self, write_to(self, table), name)
-            if name.path is None
-            else PathWriter(self, name.path)
-        )
-
-    written_to.__dict__[_STATE] = True
-    patches.replace(frames, "writeTo", written_to)
+    if overwrite is not None:
+        self.mode("overwrite" if overwrite else "append")
+    try:
+        insert_into(frame_of_writer(self), state_of(self), path)
+    except DeltaError as error:
+        if (name := parsed(tableName)) is not None:
+            error.with_values(**naming(spark, name.parts))
+        raise
 
 
-def _names(columns: tuple[Any, ...]) -> tuple[str, ...]:
-    """Returns the names of an argument list, which may be one list of names."""
-    if len(columns) == 1 and isinstance(columns[0], (list, tuple)):
-        return tuple(columns[0])
-    return tuple(columns)
+def _write_to(write_to: Any, self: Any, table: str) -> Any:
+    name = parsed(table) if enabled_as(self.sparkSession) is not None else None
+    if name is None:
+        return write_to(self, table)
+    return (
+        NamedWriter(self, write_to(self, table), name) if name.path is None else PathWriter(self, name.path)
+    )

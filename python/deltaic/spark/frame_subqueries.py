@@ -14,15 +14,12 @@ from deltaic.spark.statements import is_installed
 from deltaic.sql.subqueries import hold_queries
 
 _METHODS = ("where", "filter", "selectExpr")
-_WRAPPED = "_deltaic_subqueries"
 
 
 def wrap(frames: Any) -> None:
     """Replaces the methods of a class of DataFrames. A second call changes nothing."""
     for name in _METHODS:
-        method = getattr(frames, name)
-        if _WRAPPED not in method.__dict__:
-            patches.replace(frames, name, _resolving(method))
+        patches.wrap(frames, name, _resolving)
 
 
 def _resolving(method: Any) -> Any:
@@ -36,7 +33,6 @@ def _resolving(method: Any) -> Any:
             return _with_views(method, self, texts, named)
         return method(self, *texts, **named)
 
-    resolving.__dict__[_WRAPPED] = True
     return resolving
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +10,11 @@ from deltaic.engine.spark import settings
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.literal import col
+from deltaic.spark.builders import BuilderState
 from deltaic.spark.options import WriteOptions
 from deltaic.spark.replacements import named_in
 from deltaic.table import DeltaTable, run_write
 
-_ENDS_OF_CHANGES = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
-"""Options, in lower case, that begin and end the range of a change feed."""
-FORMATS = frozenset({"delta", "deltaic"})
-"""Names of the format, in lower case."""
 _MODES: dict[str, Mode] = {
     "append": "append",
     "overwrite": "overwrite",
@@ -31,49 +27,6 @@ _MODES: dict[str, Mode] = {
 _PARTIAL = ("replaceWhere", "partitionOverwriteMode", "replaceUsing", "replaceOn")
 """Options by which an overwrite replaces a part of the table. Beside them, the session's setting
 spark.sql.sources.partitionOverwriteMode has no effect."""
-
-
-class BuilderState:
-    """The format, options, mode and columns that were set on a DataFrame reader or writer before `load` or
-    `save`.
-
-    `properties`: table properties of DataFrameWriterV2. `refused`: the name of a call that a Delta table does
-    not support, such as bucketBy. `streaming`: what `commitInfo` says of the query whose batch is written.
-    `sources`: locations of the tables that this query reads.
-    `new`: a table by name that the query of a stream creates before its first batch, unless it exists.
-    """
-
-    def __init__(self) -> None:
-        self.format: str | None = None
-        self.options: dict[str, Any] = {}
-        self.mode: str | None = None
-        self.partition_by: tuple[str, ...] = ()
-        self.cluster_by: tuple[str, ...] = ()
-        self.schema: Any = None
-        self.properties: dict[str, str] = {}
-        self.refused: str | None = None
-        self.streaming: dict[str, Any] | None = None
-        self.sources: frozenset[str] = frozenset()
-        self.new: Any = None
-
-    def put(self, more: Mapping[str, Any]) -> None:
-        """Adds options. Names are case-insensitive, a later value replaces an earlier one, and None removes
-        the option, unless it is an end of a range of changes: as in delta-spark, None is a wrong value then,
-        and the range does not become longer."""
-        for name, value in more.items():
-            for known in [each for each in self.options if each.lower() == name.lower()]:
-                del self.options[known]
-            if value is None and name.lower() in _ENDS_OF_CHANGES:
-                self.options[name] = "null"
-            elif value is not None:
-                self.options[name] = str(value).lower() if isinstance(value, bool) else str(value)
-
-    def get(self, name: str) -> str | None:
-        """Returns the value of an option, or None."""
-        return next((value for each, value in self.options.items() if each.lower() == name.lower()), None)
-
-    def has(self, name: str) -> bool:
-        return self.get(name) is not None
 
 
 def write_frame(

@@ -1,5 +1,5 @@
 """`deltaic.spark.read` and `deltaic.spark.write`, and the DataFrames that other modules of `deltaic.spark`
-make of a table (`newest`)."""
+make of a table (`newest`) and of the result of a command (`frame_of`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaic import table
 from deltaic.engine.spark.engine import engine_of
@@ -18,10 +18,16 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
 from deltaic.plan.literal import lit
 from deltaic.planning.columns import resolve_columns
+from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import with_view_names
 from deltaic.sql.pinned_paths import travelled
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from deltaic.rows.rows import Rows
 
 Path = str | os.PathLike[str]
 
@@ -152,6 +158,13 @@ def check_restorable(spark: Any, path: Path, time: datetime) -> None:
             f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected
         )
         raise of_restore.with_values(**error.values) from None
+
+
+def frame_of(spark: Any, rows: Rows) -> DataFrame:
+    """Returns the result of a command, a few rows on the driver, as a DataFrame. If the command returns
+    nothing, it has neither columns nor rows."""
+    table, schema = rows.to_arrow(), spark_schema(rows.schema)
+    return spark.createDataFrame(table if table.num_rows else [], schema)
 
 
 @raises_as_spark()

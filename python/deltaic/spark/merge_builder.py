@@ -11,8 +11,8 @@ from deltaic.commands.merge import Merge
 from deltaic.commands.merge_clauses import Clause, Kind
 from deltaic.engine.spark.native.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
+from deltaic.spark.frames import frame_of
 from deltaic.spark.raising import methods_raise_as_spark
-from deltaic.spark.results import frame_of
 from deltaic.sql.merge import merge_rows
 
 if TYPE_CHECKING:

@@ -3,44 +3,32 @@ PySpark's `MergeIntoWriter`."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as
 from deltaic.engine.spark.native.column_text import Origins
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark import patches
 from deltaic.spark.aliases import alias_of
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.merge_builder import DeltaMergeBuilder
 from deltaic.spark.named_tables import SESSION_CATALOG, named_table, parsed
-from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
+from deltaic.spark.raising import methods_raise_as_spark
 from deltaic.spark.tables import DeltaTable
 
-_WRAPPED = "_deltaic_merge_into"
 _TARGET = "__deltaic_t"
 
 
-def wrap(frames: Any) -> None:
-    """Replaces `mergeInto` of the session's DataFrame class, `frames`. A second call changes nothing."""
-    original = getattr(frames, "mergeInto", None)
-    if original is None or hasattr(original, _WRAPPED):
-        return
-
-    @raises_as_spark()
-    @functools.wraps(original)
-    def merged_into(self: Any, table: str, condition: Any) -> Any:
-        name = parsed(table) if enabled_as(self.sparkSession) is not None else None
-        named = None if name is None or name.path else named_table(self.sparkSession, name.parts)
-        if name is not None and name.path:
-            return PathMerge(self, name.path, condition)
-        if named is not None:
-            return PathMerge(self, named.path, condition, named.parts)
-        return original(self, table, condition)
-
-    merged_into.__dict__[_WRAPPED] = True
-    patches.replace(frames, "mergeInto", merged_into)
+def merge_frame(merge_into: Any, frame: Any, table: str, condition: Any) -> Any:
+    """Runs `frame.mergeInto(table, condition)`. `merge_into`: Spark's own method, which runs it for tables of
+    other formats."""
+    name = parsed(table) if enabled_as(frame.sparkSession) is not None else None
+    named = None if name is None or name.path else named_table(frame.sparkSession, name.parts)
+    if name is not None and name.path:
+        return PathMerge(frame, name.path, condition)
+    if named is not None:
+        return PathMerge(frame, named.path, condition, named.parts)
+    return merge_into(frame, table, condition)
 
 
 @methods_raise_as_spark

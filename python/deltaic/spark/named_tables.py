@@ -19,7 +19,7 @@ from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import delete_folder, has_jvm, has_temporary_view
 from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.paths import decoded_path
-from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.portable import names
 from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.view_clauses import ViewClauses
@@ -247,7 +247,7 @@ def refuse_relative(spark: Any, name: Name) -> None:
 
 
 def _taken(spark: Any, name: Name, place: tuple[str, str], existing: Existing) -> TableAlreadyExistsError:
-    """The error of a new table whose name is that of a view, or of a table of another format."""
+    """Returns the error of a new table whose name is that of a view, or of a table of another format."""
     condition = ""
     if existing == "use":
         other = other_table(spark, place)

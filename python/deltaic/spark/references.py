@@ -10,6 +10,7 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.plan.literal import col
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     ViewQuery,
@@ -32,7 +33,6 @@ from deltaic.sql_text import edited
 
 _CHANGES = ("table_changes", "table_changes_by_path")
 """Table functions whose first argument names a Delta table: by name, and by path."""
-_FORMATS = ("delta", "deltaic")
 _NO_ALIAS = ENDS_FROM | {
     *(
         "ANTI",
@@ -274,7 +274,7 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
         name = name_by_path.get(token.name)
         if name is None:
             continue
-        whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in _FORMATS
+        whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in FORMATS
         if whole or index == 0 or tokens[index - 1].text != ".":
             yield tokens[index - 2 if whole else index].start, token.end, name
 
@@ -331,7 +331,7 @@ def _reference(reader: Reader, spark: Any, definitions: list[Definition]) -> Ref
     )
     if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
-    by_path = len(parts) == 2 and parts[0].lower() in _FORMATS
+    by_path = len(parts) == 2 and parts[0].lower() in FORMATS
     travel = time_travel(reader)
     options = _options(reader)
     if travel is not None:

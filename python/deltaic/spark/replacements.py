@@ -13,7 +13,7 @@ from deltaic.spark.aliases import alias_of
 if TYPE_CHECKING:
     from deltaic.commands.write_job import Mode
     from deltaic.protocol.schema import Schema
-    from deltaic.spark.frame_writes import BuilderState
+    from deltaic.spark.builders import BuilderState
 
 
 _OPTIONS = ("replaceOn", "replaceUsing", "targetAlias")

@@ -53,7 +53,7 @@ def timestamp_of(spark: Any, text: str, sql: Callable[[Any, str], Any] = spark_s
     timestamp in UTC. `sql`: runs the query, in which the expression may have subqueries."""
     with named_errors():
         micros = sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
-    if micros is None and (settings.setting_text(spark, settings.STRICT_TIMES) or "").lower() == "false":
+    if micros is None and settings.is_off(spark, settings.STRICT_TIMES):
         return _EPOCH
     if micros is None:
         raise InvalidArgumentError(

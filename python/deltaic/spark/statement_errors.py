@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
-from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
@@ -124,8 +124,8 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
 
 
 def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
-    """The error of a statement that only Delta tables have, if its table is unknown, a view, or a table of
-    another format, with delta-spark's condition."""
+    """Returns the error of a statement that only Delta tables have, with delta-spark's condition, if its
+    table is unknown, a view, or a table of another format."""
     first, names = reader.tokens[0].keyword, naming(spark, target.parts)
     is_persistent_view = query_of_view(spark, target.parts) is not None
     is_view = is_persistent_view or is_temporary(spark, target)

@@ -25,11 +25,11 @@ from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema
 from deltaic.spark import patches, plan_functions
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.catalog_statements import detail_of, run_in_catalog
 from deltaic.spark.conversions import convert_named
 from deltaic.spark.explain import explained
-from deltaic.spark.frame_writes import FORMATS
-from deltaic.spark.frames import newest, read, version_at
+from deltaic.spark.frames import frame_of, newest, read, version_at
 from deltaic.spark.heads import CHANGES, by_name, needs_delta, passes_head, provider_of, shows, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
@@ -40,10 +40,9 @@ from deltaic.spark.named_tables import (
 )
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
-from deltaic.spark.patches import ORIGINAL, original, spark_sql
+from deltaic.spark.patches import original, spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced, text_of_view, unsupported_argument
-from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.statement_errors import creates_function, delta_errors, refuse_unsupported, runner
@@ -134,7 +133,8 @@ _WITH_TYPES = {"ALTER", "CREATE", "REPLACE"}
 def install(spark: Any) -> None:
     """Replaces `spark.sql` by `sql`, and `spark.table` by a function that also takes delta.`path`, in this
     session and the other enabled sessions of its application. A second call changes nothing."""
-    _wrap(type(spark))
+    patches.wrap(type(spark), "sql", _enabled_sql)
+    patches.wrap(type(spark), "table", _enabled_table)
     setattr(application_of(spark), _SQL, True)
 
     def enabled(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
@@ -168,23 +168,20 @@ def is_installed(spark: Any) -> bool:
     return enabled_as(spark) is not None and bool(getattr(application_of(spark), _SQL, False))
 
 
-def _wrap(sessions: Any) -> None:
-    if hasattr(sessions.sql, ORIGINAL):
-        return
-    original_sql, original_table = sessions.sql, sessions.table
-
+def _enabled_sql(original_sql: Any) -> Any:
     @functools.wraps(original_sql)
     def enabled_sql(self: Any, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
         return (sql if is_installed(self) else original_sql)(self, sqlQuery, args, **kwargs)
 
+    return enabled_sql
+
+
+def _enabled_table(original_table: Any) -> Any:
     @functools.wraps(original_table)
     def enabled_table(self: Any, tableName: str) -> DataFrame:
         return _table(self, tableName) if is_installed(self) else original_table(self, tableName)
 
-    for replacement, method in ((enabled_sql, original_sql), (enabled_table, original_table)):
-        setattr(replacement, ORIGINAL, method)
-    patches.replace(sessions, "sql", enabled_sql)
-    patches.replace(sessions, "table", enabled_table)
+    return enabled_table
 
 
 @raises_as_spark()

@@ -17,7 +17,8 @@ from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log.store import open_store
 from deltaic.protocol.partitioning import partition_columns
-from deltaic.spark.frame_writes import BuilderState, options_of, write_frame
+from deltaic.spark.builders import BuilderState
+from deltaic.spark.frame_writes import options_of, write_frame
 from deltaic.spark.named_tables import entering
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.spark.raising import raises_as_spark

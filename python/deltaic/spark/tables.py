@@ -40,11 +40,10 @@ from deltaic.rows.rows import Rows
 from deltaic.spark.aliases import alias_of
 from deltaic.spark.conversions import convert_named, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
-from deltaic.spark.frames import check_restorable
+from deltaic.spark.frames import check_restorable, frame_of, newest
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
 from deltaic.spark.named_tables import entering, naming, parsed, place_of
 from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
-from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.table_builder import CreateMode, DeltaTableBuilder, IdentityGenerator
 from deltaic.spark.views import named_frame, named_path
@@ -237,8 +236,6 @@ class DeltaTable:
         >>> table.toDF().where("delay > 60").count()
         1
         """
-        from deltaic.spark.frames import newest
-
         frame: DataFrame = newest(self._spark, self._path)
         self._frames.append(frame)
         if self._alias is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from deltaic.engine.spark.native.session import analyzed_plan, has_jvm, has_temporary_view, qualified
 from deltaic.errors import InvalidArgumentError
+from deltaic.spark.builders import FORMATS
 from deltaic.spark.named_tables import SESSION_CATALOG, parsed, path_in_catalog, schema_and_name
 from deltaic.sql.change import read_assignment
 from deltaic.sql.names import Name, read_name
@@ -179,10 +180,7 @@ def _path_in_source(spark: Any, view: str) -> str | None:
         return None
     options = plan.options()
     names = {str(name).lower() for name in options.keySet().toArray()} - {"path"}
-    if names & {"versionasof", "timestampasof", "columns"} or str(plan.table().name()).lower() not in (
-        "delta",
-        "deltaic",
-    ):
+    if names & {"versionasof", "timestampasof", "columns"} or str(plan.table().name()).lower() not in FORMATS:
         return None
     path = options.get("path")
     return None if path is None else str(path)

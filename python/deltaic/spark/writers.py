@@ -16,8 +16,9 @@ from deltaic.errors import (
     UnsupportedFeatureError,
 )
 from deltaic.protocol.schema import Schema
+from deltaic.spark.builders import FORMATS, BuilderState
 from deltaic.spark.expressions import sql_text
-from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
+from deltaic.spark.frame_writes import merges_schema, write_frame
 from deltaic.spark.named_tables import (
     NewTable,
     entering,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # PySpark's classes are unknown to the type checker
-class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]
+class TaskResult(WorkerObject, WriterCommitMessage):  # type: ignore[misc]
     """The result of one task. `adds`: the add actions of its files as an Arrow stream, None without files."""
 
     def __init__(self, adds: bytes | None) -> None:
@@ -74,10 +74,10 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
     def _job(self) -> Write:
         return self.write_options.job
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Files:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Writes the rows of a task to data files. If there is an error, `_core` deletes the files."""
         if self.definition is None:
-            return Files(None)
+            return TaskResult(None)
         protocol, metadata = self.definition
         engine = LocalEngine()
         rows = checked_rows(engine, self._source(iterator), protocol, metadata, self._job)
@@ -92,7 +92,7 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
             **self.write_options.more,
         )
         adds = engine.write(engine.run(rows), target)
-        return Files(to_bytes(adds) if adds.num_rows else None)
+        return TaskResult(to_bytes(adds) if adds.num_rows else None)
 
     def _source(self, batches: Iterator[pa.RecordBatch]) -> Data:
         """Returns the leaf of a plan with Spark's batches. The schema is passed because the batches do not
