@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import logging
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -177,6 +178,22 @@ def test_a_failed_job_leaves_nothing(tmp_path: Path, spark: Any) -> None:
         deltaic.write(table, spark.range(0, 1000, 1, 4).selectExpr("id DIV (id - 999) AS id"), mode="append")
     assert sorted(path.name for path in (tmp_path / "t").iterdir()) == before
     assert DeltaTable(tmp_path / "t").version == 0
+
+
+def test_a_failed_cleanup_does_not_hide_the_error_of_the_job(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError("the folder is busy")
+
+    table = deltaic.write(tmp_path / "t", spark.range(10))
+    monkeypatch.setattr("deltaic.engine.spark.write.delete_folder", fail)
+    with (
+        caplog.at_level(logging.WARNING, "deltaic.spark"),
+        pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"),
+    ):
+        deltaic.write(table, spark.range(0, 9, 1, 4).selectExpr("id DIV (id - 8) AS id"), mode="append")
+    assert "the folder is busy" in caplog.text
 
 
 def test_row_counts_and_compression_are_options(tmp_path: Path, spark: Any) -> None:

@@ -359,10 +359,12 @@ def set_aside(spark: Any, table: OtherTable) -> Iterator[None]:
             )
         yield
     except BaseException:
-        # The files go back to the folder that the new table has begun.
-        if is_managed and has_moved and has_jvm(spark):
-            delete_folder(spark, location)
-        _rename(spark, aside, table.parts)
+        try:
+            # The files go back to the folder that the new table has begun.
+            if is_managed and has_moved and has_jvm(spark):
+                delete_folder(spark, location)
+        finally:
+            _rename(spark, aside, table.parts)
         raise
     _remove(spark, aside, purges=False)
 

@@ -9,6 +9,7 @@ Spark's committer moves only the files of the successful attempt.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import threading
@@ -40,6 +41,8 @@ from deltaic.spark_sql.null_conditions import null_conditions
 if TYPE_CHECKING:
     from deltaic.engine.spark.engine_session import EngineSession
     from deltaic.engine.spark.relation import SparkRelation
+
+log = logging.getLogger("deltaic.spark")
 
 TARGET = 256 * 1024**2
 """Default target size of a file, in bytes."""
@@ -311,7 +314,8 @@ def _uri(store: _core.Store) -> str:
 
 
 def _discard(session: EngineSession, store: _core.Store, folder: str) -> None:
-    """Deletes the folder with all files in it, also the temporary files of tasks."""
+    """Deletes the folder of a failed write with all files in it, also the temporary files of tasks. An error
+    is only logged: the error of the write says what failed, and VACUUM deletes what stays."""
 
     def native() -> None:
         delete_folder(session.spark, f"{_uri(store)}/{folder}")
@@ -324,7 +328,10 @@ def _discard(session: EngineSession, store: _core.Store, folder: str) -> None:
             with suppress(OSError):  # raised if a task has written another file to the folder meanwhile
                 os.rmdir(os.path.join(store.location, folder))
 
-    session.read_path.planned("the removal of a folder", native, public)
+    try:
+        session.read_path.planned("the removal of a folder", native, public)
+    except Exception as error:
+        log.warning("the files of a failed write stay in %s: %s", folder, str(error).split("\n")[0])
 
 
 # --- NOT NULL
