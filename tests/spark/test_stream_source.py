@@ -33,7 +33,7 @@ def test_the_snapshot_comes_first_and_each_row_once(collector: Collector, tmp_pa
     assert sorted(first) == [[0], [2]]
     assert last_offset(tmp_path)["reservoirVersion"] == table.version + 1
     assert sum(each["numInputRows"] for each in collector.progress) == 2
-    assert collector.progress[0]["sources"][0]["description"] == f"DeltaSource[{table.location}]"
+    assert collector.progress[0]["sources"][0]["description"] == f"DeltaSource[file:{table.location}]"
     appended(tmp_path / "t", 4, 3)
     assert collector.run(tmp_path / "t", maxFilesPerTrigger=2) == [[3, 4], [5, 6]]
     assert collector.run(tmp_path / "t") == []

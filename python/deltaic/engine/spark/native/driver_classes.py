@@ -351,7 +351,9 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
   public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) {
     return new Position(json);
   }
-  public String toString() { return "DeltaSource[" + place + "]"; }
+  public String toString() {
+    return "DeltaSource[" + (place.contains("://") ? "" : "file:") + place + "]";
+  }
 }
 """
 
