@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -380,6 +381,17 @@ def _extended(data_type: Any, values: Any) -> pa.Array:
     return pa.ExtensionArray.from_storage(data_type, values)
 
 
+def _latin_1() -> pa.Array:
+    """Text as pyarrow reads it from a Parquet file whose writer did not encode it."""
+    offsets, text = np.array([0, 2, 3], np.int32), "ok\xfc".encode("latin-1")
+    return pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+
+def _runs(values: pa.Array) -> pa.Array:
+    data_type = pa.run_end_encoded(pa.int32(), values.type)
+    return pa.Array.from_buffers(data_type, 2, [None], children=[pa.array([1, 2], pa.int32()), values])
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -404,6 +416,12 @@ def _extended(data_type: Any, values: Any) -> pa.Array:
         (_infinite(pa.date64(), 2**62), "row 1"),
         (pa.array([1000, 1001], pa.timestamp("ns")), "row 1.*microseconds"),
         (pa.array([[1000, 1001]], pa.list_(pa.timestamp("ns"))), "microseconds"),
+        (_latin_1(), "row 1.*UTF-8"),
+        (_latin_1().dictionary_encode(), "UTF-8"),
+        (pa.ListArray.from_arrays([0, 2], _latin_1()), "UTF-8"),
+        (_runs(_latin_1()), "UTF-8"),
+        ([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)], "date and datetime"),
+        (pd.Index([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)], dtype=object), "date and datetime"),
         (pa.StructArray.from_arrays([_infinite(pa.date32(), 2**31 - 1)], ["d"]), "infinity"),
         (pa.ListArray.from_arrays([0, 1, 2], _infinite(pa.date32(), 2**31 - 1)), "infinity"),
         (pa.MapArray.from_arrays([0, 1, 2], ["a", "b"], _infinite(pa.date32(), 2**31 - 1)), "infinity"),
@@ -412,7 +430,7 @@ def _extended(data_type: Any, values: Any) -> pa.Array:
 def test_values_that_delta_has_not_are_refused_by_the_columns_name(
     tmp_path: Path, values: Any, message: str
 ) -> None:
-    data = pd.DataFrame({"x": values}) if isinstance(values, pd.Index) else pa.table({"x": values})
+    data = pd.DataFrame({"x": values}) if isinstance(values, pd.Index) else {"x": values}
     with pytest.raises(SchemaMismatchError, match=f"(?s)column x.*{message}|x.*{message}"):
         deltaic.write(tmp_path / "t", data)
     assert not DeltaTable.exists(tmp_path / "t")

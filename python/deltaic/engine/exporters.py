@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -262,6 +263,8 @@ def _of_pandas(frame: Any) -> pa.Table:
     them)."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
+        for position, item in enumerate(table.schema):
+            _refuse_times_among_dates(frame.iloc[:, position], item.type)
     # Column by column: for sparse columns, and for an error that names the column
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         columns = [(str(name), frame.iloc[:, position]) for position, name in enumerate(frame.columns)]
@@ -307,21 +310,35 @@ def _of_dicts(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
     names = dict.fromkeys(name for row in rows for name in row)
 
     def column(name: Any) -> Any:
-        return _array(name, (), lambda: pa.array([row.get(name) for row in rows]))
+        values = [row.get(name) for row in rows]
+        return _array(name, values, lambda: pa.array(values))
 
     return _table([(name, column(name)) for name in names])
 
 
 def _array(name: str, values: Any, convert: Callable[[], Any]) -> Any:
     try:
-        return convert()
+        array = convert()
+        _refuse_times_among_dates(values, array.type)
+        return array
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaMismatchError(
             "values of a column have no Arrow type in common",
             where=f"column {name}",
-            found=_kind(values) or str(error.args[0] if error.args else error).split("\n")[0],
+            found=_kind(values) or str(error).split("\n")[0],
             expected="values of one type that Arrow has",
         ) from error
+
+
+def _refuse_times_among_dates(values: Any, data_type: pa.DataType) -> None:
+    """Raises TypeError if Python objects that became dates have a datetime among them: pyarrow drops its time
+    of day if the first object is a date. pandas' NaT is a datetime that is not equal to itself."""
+    if (
+        pa.types.is_date32(data_type)
+        and not _kind(values)
+        and any(isinstance(item, datetime) and item == item for item in values)
+    ):
+        raise TypeError("date and datetime")
 
 
 def _kind(values: Any) -> str:
@@ -364,13 +381,14 @@ def _from_batches(data: Iterable[Any], failure: Failure) -> pa.RecordBatchReader
 
 
 def noting(batches: Iterator[pa.RecordBatch], failure: Failure) -> Iterator[pa.RecordBatch]:
-    """The batches; the error that ends them is kept in `failure`."""
+    """The batches; the error that ends them is kept in `failure`. A stream around another one gets only the
+    text of its error, so the first error is kept."""
     try:
         yield from batches
     except GeneratorExit:
         raise
     except BaseException as error:  # Ctrl-C too
-        failure.error = error
+        failure.error = failure.error or error
         raise
 
 

@@ -1,8 +1,9 @@
 """Refuses values and extension types of the user's Arrow data that no Delta type can store, with an error
 that names the column. Without these checks a cast would change the values.
 
-Example: DuckDB and PostgreSQL export the timestamp `infinity` as `9223372036854775807` microseconds; a reader
-would see the year 294247.
+Examples: DuckDB and PostgreSQL export the timestamp `infinity` as `9223372036854775807` microseconds; a
+reader would see the year 294247. pyarrow reads text of Parquet files without looking at its bytes, and a
+table with text that is not UTF-8 could not be read again.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ def value_checks(
 
 
 def _leaves(data_type: pa.DataType, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], pa.DataType]]:
-    if pa.types.is_dictionary(data_type):
+    if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
         yield path, data_type.value_type
     elif not data_type.num_fields:
         yield path, data_type
-    elif not pa.types.is_run_end_encoded(data_type) and not pa.types.is_union(data_type):
+    elif not pa.types.is_union(data_type):
         for at in range(data_type.num_fields):
             yield from _leaves(data_type.field(at).type, (*path, at))
 
@@ -105,6 +106,8 @@ def _checks_of(data_type: pa.DataType, rounding: bool) -> list[tuple[Check, str,
         return checks
     if pa.types.is_decimal128(data_type) and data_type.precision == 38:
         return [(_too_long, "more than 38 digits", str(data_type))]
+    if data_type in (pa.string(), pa.large_string(), pa.string_view()):
+        return [(_no_text, "text that is not UTF-8", "UTF-8; read the column as binary to convert it")]
     return []
 
 
@@ -124,6 +127,22 @@ def _odd_days(array: pa.Array) -> pa.Array:
 def _below_micros(array: pa.Array) -> pa.Array:
     nanos = array.view(pa.int64())
     return pc.not_equal(pc.multiply(pc.divide(nanos, 1000), 1000), nanos)
+
+
+def _no_text(array: pa.Array) -> pa.Array:
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([not _is_text(value) for value in array.cast(pa.large_binary()).to_pylist()])
+    return pa.array([], pa.bool_())
+
+
+def _is_text(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _too_long(array: pa.Array) -> pa.Array:
@@ -167,8 +186,14 @@ def _check(
     column: pa.Array, name: str, path: tuple[int, ...], check: Check, found: str, expected: str, first: int
 ) -> None:
     values = reduce(_inside, path, column)
-    is_encoded = pa.types.is_dictionary(values.type)
-    refused = check(values.dictionary if is_encoded else values)
+    is_encoded = True
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary
+    elif pa.types.is_run_end_encoded(values.type):
+        values = values.values
+    else:
+        is_encoded = False
+    refused = check(values)
     if not pc.any(refused).as_py():
         return
     row = "" if path or is_encoded else f"row {first + pc.index(refused, True).as_py()}: "
