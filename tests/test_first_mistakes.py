@@ -141,6 +141,11 @@ CASES: dict[str, Case] = {
         r"a bracket is never closed; found '\(id = 1'",
     ),
     "no condition": (lambda t: t.scan(where=""), InvalidArgumentError, "the text is empty; found ''"),
+    "half a character": (
+        lambda t: t.update({"city": "'\ud83d'"}),
+        InvalidArgumentError,
+        "half of a surrogate pair",
+    ),
     "a number as a condition": (
         lambda t: t.scan(where="id"),
         SchemaMismatchError,

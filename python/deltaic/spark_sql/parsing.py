@@ -39,6 +39,8 @@ def tokenize(text: str) -> list[Token]:
         raise InvalidArgumentError(
             f"SQL text is longer than {MAX_LENGTH} characters", found=f"{len(text)} characters"
         )
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidArgumentError("SQL text has half of a surrogate pair", found=ascii(text[:40]))
     try:
         tokens = DIALECT.tokenize(text)
     except (TokenError, ValueError):
