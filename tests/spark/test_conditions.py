@@ -1069,6 +1069,13 @@ CASES = (
     ),
     Case("DELTA_MERGE_MISSING_WHEN", "42601", A, ARGUMENT, empty_merge),
     Case(
+        "NO_MERGE_ACTION_SPECIFIED",
+        "42K0E",
+        R,
+        ARGUMENT,
+        lambda at: at.spark.range(1).mergeInto(at.table, "true").merge(),
+    ),
+    Case(
         "MERGE_WITHOUT_WHEN",
         "42601",
         P,
@@ -1570,6 +1577,17 @@ CASES = (
         A,
         UNSUPPORTED,
         statement("ANALYZE TABLE {t} COMPUTE STATISTICS"),
+    ),
+    *(
+        Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement(text))
+        for text in ("MSCK REPAIR TABLE {t}", "REPAIR TABLE {t}", "DESCRIBE EXTENDED {t} AS JSON")
+    ),
+    Case(
+        "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
+        "42601",
+        A,
+        UNSUPPORTED,
+        statement("DESCRIBE {t} PARTITION (id = 1)"),
     ),
     Case("PARSE_SYNTAX_ERROR", "42601", P, ARGUMENT, statement("VACUUM {t} RETAIN x")),
     Case("DUPLICATE_CLAUSES", "42614", P, ARGUMENT, statement("VACUUM {t} LITE FULL")),

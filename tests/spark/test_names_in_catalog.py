@@ -883,6 +883,7 @@ def test_tables_of_other_formats_and_temporary_views_are_sparks(session: Any) ->
 
 def test_create_table_of_the_catalog(session: Any, tmp_path: Path) -> None:
     """`spark.catalog.createTable`: managed, at a path, of a table that is there, and of another format."""
+    from pyspark.errors import AnalysisException
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
     columns = StructType(
@@ -904,6 +905,12 @@ def test_create_table_of_the_catalog(session: Any, tmp_path: Path) -> None:
         == [5]
     )
     assert session.catalog.getTable("again").tableType == "EXTERNAL"
+    listed = {each.name: each for each in session.catalog.listTables("default")}
+    assert [listed[name] for name in ("made", "again")] == [
+        session.catalog.getTable(name) for name in ("made", "again")
+    ]
+    with pytest.raises(AnalysisException, match=r"\[NOT_SUPPORTED_COMMAND_FOR_V2_TABLE\].* LOAD DATA"):
+        session.sql(f"LOAD DATA INPATH '{tmp_path}' INTO TABLE made")
     session.catalog.createTable(f"delta.`{tmp_path / 'by path'}`", source="delta", schema=columns)
     assert deltaic.DeltaTable(tmp_path / "by path").schema.names == ["id", "s"]
     session.catalog.createTable("with_options", source="delta", schema=columns, team="x")

@@ -1,6 +1,6 @@
 """Replaces methods of `spark.catalog` in an enabled session, for delta.`path` and for Delta tables of the
-session catalog: createTable, tableExists, getTable, listColumns, cacheTable, isCached, uncacheTable,
-refreshTable. Spark's own methods handle all other names."""
+session catalog: createTable, tableExists, getTable, listTables, listColumns, cacheTable, isCached,
+uncacheTable, refreshTable. Spark's own methods handle all other names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from deltaic.engine.spark.cached_rows import is_cached
 from deltaic.engine.spark.engine import enabled_as
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.plan.literal import col, lit
 from deltaic.spark import patches
 from deltaic.spark.builders import FORMATS
@@ -158,9 +158,27 @@ def _create_table(
     return _create(spark, tableName, path, schema, description, options)
 
 
+def _listed(spark: Any, table: Any) -> Any:
+    """Returns an element of `listTables` with the comment and the kind of a Delta table. Spark has None for
+    its comment and, before 4.3, for its kind."""
+    if table.description is not None or table.tableType == "VIEW" or len(table.namespace or ()) != 1:
+        return table
+    entry = named_table(spark, (*table.namespace, table.name))
+    try:
+        return table if entry is None else _table_named(spark, entry)
+    except DeltaError:  # its folder is gone, for example; the other tables are listed nevertheless
+        return table
+
+
+def _list_tables(list_tables: Any, self: Any, /, *args: Any, **named: Any) -> list[Any]:
+    tables, spark = list_tables(self, *args, **named), self._sparkSession
+    return tables if enabled_as(spark) is None else [_listed(spark, table) for table in tables]
+
+
 def wrap(catalogs: Any) -> None:
     """Replaces the methods of a session's class of catalogs. A second call changes nothing."""
     patches.replace(catalogs, "createTable", _create_table)
+    patches.replace(catalogs, "listTables", _list_tables)
     refusals = {name: functools.partial(_refuse, name, instead) for name, instead in _REFUSED.items()}
     for name, call in (_CALLS | refusals).items():
         patches.replace(catalogs, name, functools.partial(_call, name, call))

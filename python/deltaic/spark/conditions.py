@@ -72,7 +72,8 @@ counts."""
 PLAIN: tuple[tuple[str, str], ...] = (
     (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
     (
-        r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path"
+        r"^property delta\.[\w.]+: not a|^delta\.logRetentionDuration is shorter|^no such protocol version"
+        r"|^a Delta table is one path"
         r"|^the path of a table is empty|\d+ files of version \d+ are missing",
         ARGUMENT,
     ),

@@ -4,7 +4,7 @@ the first one that fits."""
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, PARSE, Condition
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, PARSE, RUNTIME, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
@@ -274,6 +274,9 @@ CONDITIONS: tuple[Condition, ...] = (
         )
         for pattern, cmd in (
             ("^ANALYZE TABLE", "=ANALYZE TABLE"),
+            ("^MSCK REPAIR TABLE", "=MSCK REPAIR TABLE"),
+            ("^DESCRIBE TABLE AS JSON", "=DESCRIBE TABLE AS JSON"),
+            ("^Spark cannot run", "operation"),
             ("^ALTER TABLE SET SERDE", "=ALTER TABLE ... SET [SERDE|SERDEPROPERTIES]"),
             ("^ALTER TABLE RECOVER", "=ALTER TABLE ... RECOVER PARTITIONS"),
         )
@@ -295,6 +298,7 @@ CONDITIONS: tuple[Condition, ...] = (
         {"operation": "message"},
     ),
     # Spark's own conditions, for statements that deltaic parses
+    Condition("NO_MERGE_ACTION_SPECIFIED", "42K0E", RUNTIME),
     Condition(
         "_LEGACY_ERROR_TEMP_0034",
         None,

@@ -44,6 +44,8 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("SHOW", "TBLPROPERTIES"),
     ("SHOW", "CREATE", "TABLE"),
     ("ANALYZE", "TABLE"),
+    ("MSCK", "REPAIR", "TABLE"),
+    ("REPAIR", "TABLE"),
     ("COMMENT", "ON", "TABLE"),
 )
 _DESCRIBED = ("QUERY", "FUNCTION", "SCHEMA", "DATABASE", "NAMESPACE", "CATALOG", "PROCEDURE")

@@ -57,6 +57,7 @@ class PathMerge:
         names = dict.fromkeys(qualifiers, f"{_TARGET}.")
         self._origins = Origins(lambda: [(frame, source)], frame.sparkSession, names)
         table = DeltaTable.forPath(frame.sparkSession, path).alias(_TARGET)
+        self._has_clause = False
         self._builder: DeltaMergeBuilder = table.merge(frame, self.text(condition))
 
     def text(self, condition: Any) -> str | None:
@@ -73,6 +74,7 @@ class PathMerge:
     def add(self, clause: str, *arguments: Any) -> PathMerge:
         """Adds a clause. `clause`: name of the method of `DeltaMergeBuilder` that is called with
         `arguments`."""
+        self._has_clause = self._has_clause or clause.startswith("when")
         self._builder = getattr(self._builder, clause)(*arguments)
         return self
 
@@ -95,6 +97,11 @@ class PathMerge:
     def merge(self) -> None:
         """Runs the MERGE as one commit. Raises MergeCardinalityError if two rows of the DataFrame match one
         row of the table, and the errors of concurrent commits."""
+        if not self._has_clause:
+            raise InvalidArgumentError(
+                "[NO_MERGE_ACTION_SPECIFIED] the merge has no clause",
+                expected="whenMatched().delete(), for example",
+            )
         self._builder.execute()
 
 

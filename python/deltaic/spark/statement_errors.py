@@ -29,6 +29,9 @@ _NO_TABLE = re.compile(
     r" delta(ic)?\b"
 )
 """Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
+_NOT_LOADED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\] Failed to find the data source: delta(ic)?\b")
+"""Matches the message of Spark before 4.3 for a statement for which it loads a Delta table itself: LOAD
+DATA."""
 
 
 def _run(text: str, tables: SparkTables) -> Rows:
@@ -114,6 +117,11 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
                 found=str(target),
                 expected="the view's table",
             ).with_values(operation=first) from error
+        if _NOT_LOADED.search(str(error)):
+            words = " ".join(token.text.upper() for token in reader.tokens[:2])
+            raise UnsupportedFeatureError(
+                f"Spark cannot run {words} for a Delta table", expected="a statement of Delta tables"
+            ).with_values(operation=words) from error
         if first in CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view",

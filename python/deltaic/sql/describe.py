@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaic.commands.defaults import KEY
+from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.schema import path_text
 from deltaic.rows.rows import Rows
 from deltaic.spark_sql.char_types import shown_type
@@ -91,6 +92,10 @@ def describe(reader: Reader, tables: Tables) -> Rows:
     reader.accept_option("TABLE")
     extended = reader.accept_option("EXTENDED") or reader.accept_option("FORMATTED")
     name = read_name(reader)
+    if reader.accept("AS", "JSON"):
+        raise UnsupportedFeatureError("DESCRIBE TABLE AS JSON", expected="DESCRIBE TABLE name")
+    if reader.at("PARTITION", "("):
+        raise UnsupportedFeatureError("DESCRIBE TABLE of single partitions", expected="SHOW PARTITIONS name")
     column = None if reader.done else reader.dotted()
     reader.end()
     table = tables.table(name)

@@ -50,6 +50,8 @@ CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
 REFUSED = {
     "DROP": "dropping a table: delete its folder",
     "ANALYZE": "ANALYZE TABLE: statistics are in the log, table.optimize.statistics() computes them anew",
+    "MSCK": "MSCK REPAIR TABLE: the log has the partitions of a Delta table",
+    "REPAIR": "MSCK REPAIR TABLE: the log has the partitions of a Delta table",
     "CALL": "CALL",
     "CACHE": "CACHE",
     "SET": "session settings and variables: deltaic.configure(), parameters=",
