@@ -180,6 +180,22 @@ def test_a_failed_job_leaves_nothing(tmp_path: Path, spark: Any) -> None:
     assert DeltaTable(tmp_path / "t").version == 0
 
 
+def test_spark_writes_text_that_is_not_utf8(tmp_path: Path, spark: Any) -> None:
+    path, text = str(tmp_path / "t"), "CAST(X'ff61' AS STRING) AS s"
+    table = deltaic.write(path, spark.sql(f"SELECT 1 AS id, {text}"))
+    deltaic.write(table, spark.range(2, 3).selectExpr("CAST(id AS INT) AS id", text), mode="append")
+    table.update({"s": "CAST(X'ff62' AS STRING)"}, "id = 2")
+    table.merge(spark.sql(f"SELECT 3 AS id, {text}"), "t.id = s.id").when_not_matched_insert_all().execute()
+    found = deltaic.spark.read(spark, path).selectExpr("id", "hex(s) AS bytes").collect()
+    assert sorted(map(tuple, found)) == [(1, "FF61"), (2, "FF62"), (3, "FF61")]
+
+
+def test_tasks_that_write_by_arrow_refuse_text_that_is_not_utf8(tmp_path: Path, spark: Any) -> None:
+    frame = spark.sql("SELECT 1 AS id, named_struct('s', CAST(X'ff61' AS STRING)) AS n")
+    with pytest.raises(Exception, match="column n: text that is not UTF-8"):
+        frame.write.format("deltaic").mode("append").save(str(tmp_path / "t"))
+
+
 def test_a_failed_cleanup_does_not_hide_the_error_of_the_job(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,6 +4,7 @@ Arrow types for the same values, such as timestamps with different names of UTC.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,31 @@ if TYPE_CHECKING:
 
     from deltaic.protocol.schema import Schema
 
+_COLUMN = re.compile(r"[Cc]olumn (\d+)")
+
 
 def relabelled(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yields each batch under another schema, as `as_schema` does."""
+    """Yields each batch under another schema, as `as_schema` does. Raises SchemaMismatchError for text that
+    is not UTF-8."""
     for batch in batches:
+        if (position := invalid_text(batch)) is not None:
+            raise SchemaMismatchError(
+                "text that is not UTF-8",
+                where=f"column {schema.names[position]}",
+                expected="UTF-8; cast the column to binary to keep its bytes",
+            )
         yield as_schema(batch, schema)
+
+
+def invalid_text(data: pa.RecordBatch | pa.Table) -> int | None:
+    """Returns the position of the first column with text that is not UTF-8; None if there is none. Spark does
+    not look at the bytes of text, as in `CAST(X'ff' AS STRING)`, but `_core` relies on them."""
+    try:
+        data.validate(full=True)
+    except pa.ArrowInvalid as error:  # "In column 0: Invalid: Invalid UTF8 sequence at string index 1"
+        if "UTF8" in str(error) and (place := _COLUMN.search(str(error))):
+            return int(place[1])
+    return None
 
 
 def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

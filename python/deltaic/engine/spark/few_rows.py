@@ -18,8 +18,8 @@ MOST_BYTES = 16 * 1024**2
 
 
 def few_rows(scan: Scan) -> pa.Table | None:
-    """Returns the rows of a scan that selects rows of each file by index; None for any other scan, and if the
-    rows are not few."""
+    """Returns the rows of a scan that selects rows of each file by index; None for any other scan, if the
+    rows are not few, and for data that Arrow does not have but Spark reads: text that is not UTF-8."""
     if (
         "selection" not in scan.files.column_names
         or not _keeps_selected(scan.files)
@@ -32,12 +32,17 @@ def few_rows(scan: Scan) -> pa.Table | None:
         return None
     stream = open_scan(scan)
     batches, rows, size = [], 0, 0
-    for batch in pa.RecordBatchReader.from_stream(stream):
-        batches.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows > MOST_ROWS or size > MOST_BYTES:
-            stream.cancel()
-            return None
+    try:
+        for batch in pa.RecordBatchReader.from_stream(stream):
+            batches.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows > MOST_ROWS or size > MOST_BYTES:
+                stream.cancel()
+                return None
+    except pa.ArrowInvalid as error:
+        if "non UTF-8" not in str(error):
+            raise
+        return None
     return pa.Table.from_batches(batches, stream.schema)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltaic.engine.spark.batches import invalid_text
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
 from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimized_plan
 from deltaic.plan.expression import Expression
@@ -179,12 +180,15 @@ def _nullable_type(data_type: Any) -> Any:
 
 def gathered(session: EngineSession, frame: Any) -> pa.Table | None:
     """Collects all rows of a frame. Returns None if there are more than `session.max_driver_rows`, or more
-    bytes than LOCAL_BYTES; then at most `session.max_driver_rows` + 1 rows have been collected."""
+    bytes than LOCAL_BYTES; then at most `session.max_driver_rows` + 1 rows have been collected. Returns None
+    for text that is not UTF-8, too, such as `CAST(X'ff' AS STRING)`: Spark writes its bytes, and Arrow has no
+    such text."""
     most = session.max_driver_rows
     if not most:
         return None
     table = collected(session, frame if session.has_few_rows(frame) else frame.limit(most + 1))
-    return table if table.num_rows <= most and table.nbytes <= LOCAL_BYTES else None
+    is_small = table.num_rows <= most and table.nbytes <= LOCAL_BYTES
+    return table if is_small and invalid_text(table) is None else None
 
 
 def is_of_few(plan: Plan) -> bool:
