@@ -1003,6 +1003,9 @@ def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     session.sql("CREATE TABLE IF NOT EXISTS copied CLONE original")
     session.sql(f"CREATE TABLE of_version DEEP CLONE delta.`{place(session, 'original')}@v0`")
     assert ids(session.table("of_version")) == [0, 1, 2]
+    session.sql("CREATE TABLE cloned_parquet USING parquet AS SELECT 7 AS id")
+    session.sql("CREATE TABLE of_parquet DEEP CLONE cloned_parquet")
+    assert ids(session.table("of_parquet")) == [7]
     session.sql("CREATE TABLE other_copy USING parquet AS SELECT 5 AS x")
     session.sql("CREATE VIEW copied_view AS SELECT 1 AS id")
     for statement in ("CREATE OR REPLACE TABLE", "REPLACE TABLE"):

@@ -28,6 +28,7 @@ from deltaic.spark.named_tables import (
     named_table,
     naming,
     other_table,
+    path_at,
     place_of,
     query_of_view,
     refuse_relative,
@@ -289,8 +290,13 @@ class SparkTables(Tables):
     def cloned(
         self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None
     ) -> dict[str, int]:
-        """Like the method of the base class, but the path of the source may name a version: delta.`/t@v3`."""
-        if source.path is not None:
+        """Like the method of the base class, but the path of the source may name a version: delta.`/t@v3`.
+        The source may also be the name of a Parquet table."""
+        if is_known(self._spark, source) and path_of(self._spark, source) is None:
+            table = other_table(self._spark, source.parts)
+            if table is not None and (table.provider or "").lower() == "parquet":
+                source = dataclasses.replace(source, parts=("parquet", path_at(str(table.location))))
+        elif source.path is not None:
             from deltaic.spark.frames import pinned_path
 
             place, version, _ = pinned_path(self._spark, source.path, source.version, source.timestamp, {})
