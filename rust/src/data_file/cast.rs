@@ -63,8 +63,8 @@ impl Cast {
     }
 }
 
-/// Timestamps of any unit and zone -> `target`, a timestamp in microseconds; what is finer is rounded down,
-/// as Spark does.
+/// Converts timestamps of any unit and zone to `target`, a timestamp in microseconds. Nanoseconds are rounded
+/// down, as in Spark.
 pub fn micros(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let DataType::Timestamp(TimeUnit::Microsecond, zone) = target else {
         return Err(Error::protocol("timestamps are kept in microseconds").found(target));

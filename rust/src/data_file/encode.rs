@@ -54,7 +54,7 @@ struct Inbox {
     done: Option<EncodedColumn>,
 }
 
-/// The state of a thread that encodes a column.
+/// The writers and statistics of a column that is being encoded.
 struct Work {
     writers: Vec<ColumnWriter>,
     gathered: GatheredStatistics,
@@ -70,9 +70,9 @@ impl std::fmt::Debug for Work {
 /// An encoded column: its chunks (one per leaf) and its statistics.
 #[derive(Debug)]
 pub struct EncodedColumn {
-    /// The writers, one for each Parquet leaf.
+    /// The encoded chunks, one for each Parquet leaf.
     pub chunks: Vec<Chunk>,
-    /// The collector of the file's statistics.
+    /// The column's statistics.
     pub gathered: GatheredStatistics,
 }
 
@@ -218,7 +218,7 @@ impl Pool {
         }
     }
 
-    /// The group is complete.
+    /// Declares that a row group gets no more rows.
     pub fn close_group(&self, group: &RowGroup) {
         for column in &group.columns {
             let mut inbox = lock(&column.inbox);
@@ -227,7 +227,7 @@ impl Pool {
         }
     }
 
-    /// The columns of a closed group, in order, when all are done.
+    /// Returns the columns of a closed row group, in order, when all are encoded.
     pub fn collect(
         &self,
         group: RowGroup,

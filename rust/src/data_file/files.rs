@@ -23,7 +23,7 @@ pub const ROW_COLUMN: &str = "__deltaic_row";
 /// Rows of `add` actions, with their columns resolved.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// All columns, as they came.
+    /// All columns of the input.
     pub batch: RecordBatch,
     path: StringArray,
     size: Option<Int64Array>,
@@ -82,7 +82,7 @@ impl Files {
         }
         Ok(self.path.value(index))
     }
-    /// Size in bytes, where it is known.
+    /// Size in bytes, if known.
     pub fn size(&self, index: usize) -> Result<Option<u64>> {
         match self.size.as_ref().filter(|size| size.is_valid(index)).map(|size| size.value(index)) {
             None => Ok(None),
@@ -91,15 +91,15 @@ impl Files {
             }),
         }
     }
-    /// When it was written, in milliseconds since 1970, where that is known and not before then.
+    /// Time of modification in milliseconds since 1970, if it is known and not before 1970.
     pub fn modified(&self, index: usize) -> Option<u64> {
         self.modified
             .as_ref()
             .filter(|times| times.is_valid(index))
             .and_then(|times| u64::try_from(times.value(index)).ok())
     }
-    /// The partition value under this physical name; `None` for null. A partition column that the map has not
-    /// is an error.
+    /// The value of the partition column with this physical name; `None` for null. A missing value is an
+    /// error.
     pub fn partition_value(&self, index: usize, physical: &str) -> Result<Option<String>> {
         if let Some(map) = self.partition_values.as_ref().filter(|map| map.is_valid(index)) {
             let entries = map.value(index);
@@ -120,7 +120,7 @@ impl Files {
             None => Ok(None),
         }
     }
-    /// numRecords of its statistics, where it has them.
+    /// `numRecords` of its statistics, if known.
     pub fn num_records(&self, index: usize) -> Option<u64> {
         #[derive(Deserialize)]
         struct Counted {
@@ -130,7 +130,7 @@ impl Files {
         let stats = self.stats.as_ref().filter(|stats| stats.is_valid(index))?.value(index);
         serde_json::from_str::<Counted>(stats).ok()?.num_records
     }
-    /// Rows selected, and whether these are kept (true) or left out.
+    /// The selected rows, and true if only these are read; false: all others are read.
     pub fn selection(&self, index: usize) -> Result<Option<(DeletionVector, bool)>> {
         let Some(selection) = self.selection.as_ref().filter(|selection| selection.is_valid(index)) else {
             return Ok(None);

@@ -26,7 +26,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Makes an empty set for the table's partition columns.
+    /// A splitter by the table's partition columns.
     pub fn new(schema: &TableSchema) -> Result<Self> {
         let mut columns = Vec::new();
         for field in schema.partition_fields() {

@@ -451,10 +451,10 @@ impl<'a> Writer<'a> {
     fn finish(&mut self, number: usize) -> Result<()> {
         let (pool, interrupt) = (self.pool, self.interrupt);
         if let Some(output) = self.targets[number].output.take() {
-            let thought = output.size();
+            let estimated = output.size();
             let finished = output.finish(pool, &mut || interrupt.check())?;
-            if thought >= MEASURABLE {
-                self.shrinkage = (finished.size as f64 / thought as f64).clamp(0.1, 1.0);
+            if estimated >= MEASURABLE {
+                self.shrinkage = (finished.size as f64 / estimated as f64).clamp(0.1, 1.0);
             }
             self.finished.push((number, finished));
         }

@@ -38,7 +38,7 @@ struct OpenFile {
 }
 
 impl<'a> Packer<'a> {
-    /// Makes a pack into which nothing is written yet.
+    /// A packer that has written nothing yet.
     pub fn new(store: &'a Arc<dyn Store>, packing: &'a VectorTarget) -> Self {
         Self { store, packing, open: None, written: Vec::new(), bytes: 0 }
     }

@@ -23,18 +23,18 @@ pub struct VectorChanges {
     pub removes: RecordBatch,
     /// Counts.
     pub metrics: Metrics,
-    /// Vector files, to delete where the commit fails for good.
+    /// Paths of the vector files, which the caller deletes if the commit fails.
     pub written: Vec<String>,
 }
 
 /// Counts as delta-spark reports them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Metrics {
-    /// Rows that were there before and are not now.
+    /// Rows that were live before and are deleted now.
     pub num_deleted_rows: u64,
     /// First vectors and replacements.
     pub num_deletion_vectors_added: u64,
-    /// Vectors gone with their file and replaced ones.
+    /// Vectors of removed files, and replaced ones.
     pub num_deletion_vectors_removed: u64,
     /// Replacements.
     pub num_deletion_vectors_updated: u64,
@@ -97,7 +97,8 @@ pub fn mark_deleted(
     Ok(VectorChanges { adds, removes, metrics, written })
 }
 
-/// Reads what the touched files have and merges; leaves out those whose vector stays as it is.
+/// Reads the statistics and vectors of the files with `rows`, and adds the rows to the vectors. Omits files
+/// whose vector does not change.
 fn touch(
     store: &Arc<dyn Store>,
     files: &RecordBatch,
@@ -166,7 +167,8 @@ fn take(files: &RecordBatch, positions: impl Iterator<Item = usize>) -> Result<R
     Ok(take_record_batch(files, &UInt32Array::from_iter_values(positions.map(|at| at as u32)))?)
 }
 
-/// The files again with their vectors; those without one are gone.
+/// Returns the `add` rows of the files that have a row left, with their new vectors and statistics. `None` in
+/// `vectors`: no row is left.
 fn new_adds(
     changed: &RecordBatch,
     touched: Vec<MarkedFile>,

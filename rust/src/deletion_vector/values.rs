@@ -9,13 +9,13 @@ use super::{DeletionVector, RowIndex};
 use crate::error::{Error, Kind, Result};
 use crate::z85;
 
-/// Bytes -> Z85 text; null stays null.
+/// Encodes bytes to Z85 text; null stays null.
 pub fn z85_encode(values: &ArrayRef) -> Result<StringArray> {
     let values = taken_as(values, &DataType::Binary)?;
     Ok(values.as_binary::<i32>().iter().map(|bytes| bytes.map(z85::encode)).collect())
 }
 
-/// Z85 text -> bytes; null stays null.
+/// Decodes Z85 text to bytes; null stays null.
 pub fn z85_decode(values: &ArrayRef) -> Result<BinaryArray> {
     let values = taken_as(values, &DataType::Utf8)?;
     let mut decoded = BinaryBuilder::new();
@@ -25,11 +25,10 @@ pub fn z85_decode(values: &ArrayRef) -> Result<BinaryArray> {
     Ok(decoded.finish())
 }
 
-/// Tells for each row whether it is in the vector beside it. A row without a vector is not; without an index
-/// it is unknown.
+/// Returns for each row index if the vector in the same row contains it: false without a vector, null without
+/// an index.
 ///
-/// `vectors`: their bytes in PROTOCOL.md's portable format. Rows of one file come together, so that a vector
-/// is decoded once for them.
+/// `vectors`: bytes in PROTOCOL.md's portable format. Equal vectors in consecutive rows are decoded once.
 pub fn rows_deleted(vectors: &ArrayRef, rows: &ArrayRef) -> Result<BooleanArray> {
     if vectors.len() != rows.len() {
         return Err(Error::new(Kind::InvalidArgument, "columns of different lengths")

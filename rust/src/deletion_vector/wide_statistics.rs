@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// The meaning of a file's statistics for its rows.
+/// A file's statistics.
 #[derive(Debug)]
 pub struct Statistics {
-    /// Every member as it was written: numbers keep their digits.
+    /// The members of the JSON object, as written: numbers keep their digits.
     members: BTreeMap<String, Box<RawValue>>,
 }
 
 impl Statistics {
-    /// From the `stats` of an `add`; none of it where there are none.
+    /// Parses the `stats` of an `add`. `None` and an empty text: no statistics.
     ///
     /// # Errors
     /// `stats` is no JSON object.
@@ -30,12 +30,13 @@ impl Statistics {
         Ok(Self { members })
     }
 
-    /// Physical rows, where known.
+    /// Number of physical rows, if known.
     pub fn num_records(&self) -> Option<u64> {
         self.members.get("numRecords")?.get().parse().ok()
     }
 
-    /// The statistics of the file once it has a vector; `deleted`: rows of the vector it has now.
+    /// Returns the statistics as JSON for the file with a new vector. `deleted`: number of rows that its
+    /// vector deleted so far.
     pub fn widen(mut self, num_records: u64, deleted: u64) -> Result<String> {
         let is_wide = self.members.get("tightBounds").is_some_and(|tight| tight.get() == "false");
         if !is_wide && deleted > 0 {
@@ -52,8 +53,8 @@ impl Statistics {
         Ok(())
     }
 
-    /// Columns that were null in all logical rows are null in all physical ones now, as far as a reader may
-    /// tell.
+    /// Sets the null count of columns that are null in all `logical` rows to `num_records`. In a file of 10
+    /// rows, 3 of them deleted, a count of 7 becomes 10: with wide bounds, only 10 means that all are null.
     fn widen_null_counts(&mut self, num_records: u64, logical: u64) -> Result<()> {
         let Some(counts) = self.members.get("nullCount") else { return Ok(()) };
         let mut counts: Value =

@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for SkippedText {
     }
 }
 
-/// The fields of `add` and `remove`. `S`: the type of the statistics, [`Text`] or [`Skipped`].
+/// The fields of `add` and `remove`. `S`: the type of the statistics, [`Text`] or [`SkippedText`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "S: Deserialize<'de>"))]
 pub struct FileAction<'a, S> {
