@@ -42,7 +42,19 @@ pub fn on_threads<I: Sync, T: Send>(
     interrupt: &Interrupt,
     work: &(dyn Fn(&I) -> Result<T> + Sync),
 ) -> Result<Vec<T>> {
-    if threads_for(pieces.len()) <= 1 {
+    on_at_most(MOST_THREADS.min(processors()), pieces, interrupt, work)
+}
+
+/// Like [`on_threads`], on at most `threads` threads: for work that waits for the disk or the network, more
+/// than there are processors.
+pub fn on_at_most<I: Sync, T: Send>(
+    threads: usize,
+    pieces: &[I],
+    interrupt: &Interrupt,
+    work: &(dyn Fn(&I) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
+    let threads = threads.min(pieces.len());
+    if threads <= 1 {
         return in_order(pieces, interrupt, work);
     }
     let next = AtomicUsize::new(0);
@@ -62,7 +74,7 @@ pub fn on_threads<I: Sync, T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads_for(pieces.len()) {
+        for _ in 1..threads {
             scope.spawn(run);
         }
         run();
@@ -84,7 +96,7 @@ pub fn in_order<I, T>(
 
 fn one<I, T>(piece: &I, interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<T> {
     interrupt.check()?;
-    guard::guarded("a part of the log cannot be processed", || work(piece))
+    guard::guarded("a file of the table cannot be processed", || work(piece))
 }
 
 #[cfg(test)]

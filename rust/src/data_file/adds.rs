@@ -3,16 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder,
-    new_null_array,
-};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use super::partition::Values;
 use crate::error::Result;
-use crate::log::schema::vector_fields;
-use crate::schema::arrow_types::map_of;
+use crate::log::schema::{text_map_builder, vector_fields};
 
 /// A file to be added.
 #[derive(Debug)]
@@ -61,8 +57,7 @@ pub fn batch(files: Vec<NewFile>, data_change: bool, tags: &BTreeMap<String, Str
 }
 
 fn maps<'a>(rows: impl Iterator<Item = Option<&'a [(String, Option<String>)]>>) -> Result<ArrayRef> {
-    let names = MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() };
-    let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    let mut builder = text_map_builder();
     for row in rows {
         for (key, value) in row.into_iter().flatten() {
             builder.keys().append_value(key);
@@ -70,6 +65,5 @@ fn maps<'a>(rows: impl Iterator<Item = Option<&'a [(String, Option<String>)]>>) 
         }
         builder.append(row.is_some())?;
     }
-    let found: ArrayRef = Arc::new(builder.finish());
-    super::physical::relabel(&found, &map_of(DataType::Utf8, DataType::Utf8, true))
+    Ok(Arc::new(builder.finish()))
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use percent_encoding::percent_decode_str;
 
 use super::adds::{self, NewFile};
-use super::layout;
+use super::layout::{self, NULL_FOLDER};
 use super::measure::{StatisticsSource, measure};
 use super::options::WriteOptions;
 use super::partition::{Values, stored};
@@ -15,9 +15,6 @@ use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
 use crate::schema::{TableSchema, partition_values};
 use crate::store::{ObjectMeta, Store};
-
-/// The name of null in a folder.
-const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Returns rows of `add` for the files below `folder`, without statistics (see `footers`). `folder` has a
 /// level `name=value` for each partition column, with the value as text; a timestamp with time zone is in

@@ -318,11 +318,12 @@ impl Scan<'_> {
                 return if self.decoded == self.rows.read_count() { Ok(None) } else { Err(self.cut_off()) };
             };
             let batch = batch.map_err(|error| self.bytes.failure().unwrap_or_else(|| error.into()))?;
-            let keep = self.rows.keep(self.decoded, batch.num_rows());
+            let first = self.decoded;
             self.decoded += batch.num_rows();
             if self.decoded > self.rows.read_count() {
                 return Err(self.cut_off());
             }
+            let keep = self.rows.keep(first, batch.num_rows());
             let mut chunk = Chunk { columns: self.logical(&batch)?, rows: batch.num_rows(), positions: None };
             match keep {
                 Some(mask) if mask.true_count() == 0 => continue,

@@ -11,14 +11,10 @@ use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use serde::Deserialize;
 
 use crate::deletion_vector::columns::Descriptors;
+use crate::deletion_vector::row_ids::FILE_COLUMN;
 use crate::deletion_vector::{DeletionVector, Descriptor};
 use crate::error::{Error, Kind, Result};
-use crate::schema::arrow_types::map_of;
-
-/// Name of the column with a file's ordinal.
-pub const FILE_COLUMN: &str = "__deltaic_file";
-/// Name of the column with a row's absolute index.
-pub const ROW_COLUMN: &str = "__deltaic_row";
+use crate::log::schema::text_map;
 
 /// Rows of `add` actions, with their columns resolved.
 #[derive(Debug, Clone)]
@@ -43,7 +39,6 @@ impl Files {
             typed(&batch, name, &DataType::Utf8)
                 .map(|found| found.map(|array| array.as_string::<i32>().clone()))
         };
-        let map = map_of(DataType::Utf8, DataType::Utf8, true);
         let path = text("path")?
             .ok_or_else(|| Error::new(Kind::InvalidArgument, "the files have no column \"path\""))?;
         Ok(Self {
@@ -52,7 +47,8 @@ impl Files {
                 .map(|array| array.as_primitive::<Int64Type>().clone()),
             modified: typed(&batch, "modificationTime", &DataType::Int64)?
                 .map(|array| array.as_primitive::<Int64Type>().clone()),
-            partition_values: typed(&batch, "partitionValues", &map)?.map(|array| array.as_map().clone()),
+            partition_values: typed(&batch, "partitionValues", &text_map())?
+                .map(|array| array.as_map().clone()),
             vector: batch
                 .column_by_name("deletionVector")
                 .map(|column| Descriptors::of(column))

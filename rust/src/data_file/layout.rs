@@ -25,7 +25,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// The folder of change files.
 pub const CHANGE_FOLDER: &str = "_change_data/";
 /// The name of null in a folder.
-const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
+pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Maximum number of bytes of a folder's name; file systems allow 255 bytes.
 const LONGEST_NAME: usize = 200;
 

@@ -1,7 +1,6 @@
 //! Statistics of existing files: from their footers, or tight ones from their live rows.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
@@ -19,8 +18,8 @@ use super::reader::Reader;
 use super::statistics::{GatheredStatistics, Leaf, NamedStatistics, StatisticsShape, to_json};
 use super::writer::{form, indexed};
 use crate::error::{Error, Kind, Result};
-use crate::guard;
 use crate::interrupt::Interrupt;
+use crate::parallel::{on_at_most, processors};
 use crate::predicate::Column;
 use crate::schema::{Field, TableSchema, Type};
 use crate::store::{Store, resolve};
@@ -59,7 +58,7 @@ pub fn has_dropped_columns(
     interrupt: &Interrupt,
 ) -> Result<BooleanArray> {
     let files = Files::new(batch)?;
-    let dropped = each_file(files.len(), None, interrupt, |index| {
+    let dropped = each_file(files.len(), None, interrupt, &|index| {
         let request = Request::unpruned(Vec::new());
         let plan = Plan::new(
             Arc::clone(store),
@@ -73,44 +72,16 @@ pub fn has_dropped_columns(
     Ok(BooleanArray::from(dropped))
 }
 
-/// Calls `work` for each file on several threads, and returns the results. The first error ends all.
-pub(super) fn each_file<T: Send + Clone>(
+/// Calls `work` with the number of each file, on `threads` threads (`None`: one for each processor), and
+/// returns the results.
+pub(super) fn each_file<T: Send>(
     count: usize,
     threads: Option<usize>,
     interrupt: &Interrupt,
-    work: impl Fn(usize) -> Result<T> + Sync,
+    work: &(dyn Fn(usize) -> Result<T> + Sync),
 ) -> Result<Vec<T>> {
-    let threads = threads.unwrap_or_else(crate::parallel::processors).clamp(1, 64);
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; count]));
-    let failed: Mutex<Option<Error>> = Mutex::new(None);
-    let run = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= count {
-                return Ok(());
-            }
-            interrupt.check()?;
-            let answer = guard::guarded("the file cannot be measured", || work(index))?;
-            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(answer);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            scope.spawn(|| {
-                if let Err(error) = run() {
-                    next.store(count, Ordering::Relaxed);
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                }
-            });
-        }
-    });
-    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error);
-    }
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter()
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| Error::new(Kind::Io, "a file could not be read"))
+    let threads = threads.unwrap_or_else(processors).clamp(1, 64);
+    on_at_most(threads, &(0..count).collect::<Vec<_>>(), interrupt, &|index| work(*index))
 }
 
 /// Size in bytes and statistics as JSON.
@@ -196,7 +167,7 @@ impl Measurer<'_> {
             // The reader's threads already share the row groups of each file.
             return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
         }
-        each_file(self.files.len(), self.footers.options.threads, interrupt, |index| self.footer(index, how))
+        each_file(self.files.len(), self.footers.options.threads, interrupt, &|index| self.footer(index, how))
     }
 
     fn plan(&self, index: usize) -> Result<Plan> {

@@ -14,12 +14,13 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use super::constant::{Constant, LastRepeated};
 use super::encoded::{Texts, encode, encoded_field};
-use super::files::{FILE_COLUMN, Files, ROW_COLUMN};
+use super::files::Files;
 use super::projection::{Finder, leaves};
 use super::prune::Pruner;
 use super::row_selection::{FileRows, Rows};
 use super::source::{self, FileBytes};
 use crate::deletion_vector::DeletionVector;
+use crate::deletion_vector::row_ids::{FILE_COLUMN, ROW_COLUMN};
 use crate::error::{Error, Kind, Result};
 use crate::predicate::Predicate;
 use crate::predicate::parse::to_json;
@@ -133,6 +134,19 @@ pub struct Metrics {
     pub bytes_read: Arc<AtomicU64>,
     /// Rows in the output.
     pub rows: AtomicU64,
+}
+
+impl Metrics {
+    /// The counters so far, by name.
+    pub fn named(&self) -> [(&'static str, u64); 5] {
+        [
+            ("files", self.files.load(Ordering::Relaxed)),
+            ("row_groups", self.row_groups.load(Ordering::Relaxed)),
+            ("row_groups_read", self.row_groups_read.load(Ordering::Relaxed)),
+            ("bytes_read", self.bytes_read.load(Ordering::Relaxed)),
+            ("rows", self.rows.load(Ordering::Relaxed)),
+        ]
+    }
 }
 
 impl Plan {

@@ -129,14 +129,7 @@ impl Reader {
     }
     /// The counters so far, by name.
     pub fn metrics(&self) -> [(&'static str, u64); 5] {
-        let metrics = &self.shared.plan.metrics;
-        [
-            ("files", metrics.files.load(Ordering::Relaxed)),
-            ("row_groups", metrics.row_groups.load(Ordering::Relaxed)),
-            ("row_groups_read", metrics.row_groups_read.load(Ordering::Relaxed)),
-            ("bytes_read", metrics.bytes_read.load(Ordering::Relaxed)),
-            ("rows", metrics.rows.load(Ordering::Relaxed)),
-        ]
+        self.shared.plan.metrics.named()
     }
     /// Returns a handle to read the counters and stop the scan while another thread uses it.
     pub fn observer(&self) -> Observer {
@@ -182,14 +175,7 @@ impl Observer {
     }
     /// The counters so far, by name.
     pub fn metrics(&self) -> [(&'static str, u64); 5] {
-        let metrics = &self.0.plan.metrics;
-        [
-            ("files", metrics.files.load(Ordering::Relaxed)),
-            ("row_groups", metrics.row_groups.load(Ordering::Relaxed)),
-            ("row_groups_read", metrics.row_groups_read.load(Ordering::Relaxed)),
-            ("bytes_read", metrics.bytes_read.load(Ordering::Relaxed)),
-            ("rows", metrics.rows.load(Ordering::Relaxed)),
-        ]
+        self.0.plan.metrics.named()
     }
 }
 

@@ -12,7 +12,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::{Store, coalesce};
 
 /// Number of bytes to fetch first from the end of a file; most footers are smaller.
 const TAIL: u64 = 64 * 1024;
@@ -115,7 +115,7 @@ impl FileBytes {
 
 impl Pieces {
     fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<()> {
-        let mut ranges = coalesce(ranges);
+        let mut ranges = coalesce(ranges, GAP);
         ranges.retain(|range| {
             self.piece(range.start).is_none_or(|bytes| (bytes.len() as u64) < range.end - range.start)
         });
@@ -181,20 +181,6 @@ impl Pieces {
 fn holding(ranges: &[Range<u64>], byte: u64) -> Option<&Range<u64>> {
     let at = ranges.partition_point(|range| range.start <= byte).checked_sub(1)?;
     ranges.get(at).filter(|range| range.contains(&byte))
-}
-
-/// Joins ranges that are close together; the result is ascending.
-fn coalesce(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.retain(|range| range.start < range.end);
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(GAP) => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }
 
 impl Length for FileBytes {

@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use percent_encoding::percent_decode_str;
 
 use super::adds::{self, NewFile};
-use super::layout;
+use super::layout::{self, NULL_FOLDER};
 use super::measure::{FooterStatistics, StatisticsSource, each_file};
 use super::options::WriteOptions;
 use super::partition::stored;
@@ -23,8 +23,6 @@ use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::{TableSchema, json, partition_values};
 use crate::store::Store;
 
-/// The name of null in a folder.
-const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Maximum number of bytes of footers in memory between the two steps; further footers are read twice.
 const KEPT: usize = 256 << 20;
 /// Number of footers between two calls of `progress`.
@@ -152,7 +150,7 @@ impl Survey {
         let footers = FooterStatistics::new(schema, options)?;
         let partitions: Vec<_> = schema.partition_fields().collect();
         let mut known: Vec<BTreeMap<Option<&str>, Option<String>>> = vec![BTreeMap::new(); partitions.len()];
-        let mut stats = each_file(self.files.len(), self.threads(), interrupt, |index| {
+        let mut stats = each_file(self.files.len(), self.threads(), interrupt, &|index| {
             let file = &self.files[index];
             if !statistics {
                 return Ok(None);
@@ -214,7 +212,7 @@ impl Survey {
     fn read_footers(&mut self, progress: &(dyn Fn(usize) + Sync), interrupt: &Interrupt) -> Result<()> {
         let schemas: Mutex<Vec<FileSchema>> = Mutex::default();
         let (kept, read) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let footers = each_file(self.files.len(), self.threads(), interrupt, |index| {
+        let footers = each_file(self.files.len(), self.threads(), interrupt, &|index| {
             let metadata = self.footer(index)?;
             let fields = metadata.schema().fields();
             let mut known = schemas.lock().unwrap_or_else(PoisonError::into_inner);

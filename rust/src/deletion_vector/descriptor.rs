@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{DeletionVector, file, limit};
 use crate::error::{Error, Kind, Result};
 use crate::store::path::locate;
-use crate::store::{Place, Store};
+use crate::store::{Place, Store, coalesce};
 use crate::z85;
 
 /// Number of letters of a UUID in Z85.
@@ -280,7 +280,7 @@ impl Pieces {
 
 /// Fetches `frames` and the version byte, close ones together.
 fn read_pieces(store: &dyn Store, location: &Location, frames: &[Range<u64>]) -> Result<Pieces> {
-    let ranges = coalesce([0..1].into_iter().chain(frames.iter().cloned()).collect());
+    let ranges = coalesce([0..1].into_iter().chain(frames.iter().cloned()).collect(), GAP);
     let (store, path) = resolve(store, location)?;
     let bytes = match &store {
         Target::Table(store) => store.get_ranges(&path, &ranges),
@@ -290,19 +290,6 @@ fn read_pieces(store: &dyn Store, location: &Location, frames: &[Range<u64>]) ->
     let version = bytes.first().and_then(|bytes| bytes.get(..1)).unwrap_or_default();
     file::check_version(version).map_err(|error| error.at(location.text()))?;
     Ok(Pieces(ranges.into_iter().zip(bytes).collect()))
-}
-
-/// Joins ranges with gaps below [`GAP`]; the result is ascending.
-fn coalesce(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.sort_unstable_by_key(|range| (range.start, range.end));
-    let mut joined: Vec<Range<u64>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(GAP) => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }
 
 enum Target<'a> {

@@ -74,22 +74,22 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Why a value is not put at a path.
+/// The reason why a value cannot be put at a path.
 enum Refusal {
-    /// The value after so many steps has no such part.
+    /// The value after this number of steps is no object or array in which the next step could be taken.
     Mismatch(usize),
     Known(String),
     TooLong,
 }
 
-/// The change of the value at the end of a path.
+/// The change at the end of a path.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
-    /// A new field, or an item before the one at the index.
+    /// Adds a field, or an item before the one at the index.
     Insert,
-    /// `create`: also where there is none.
+    /// Replaces the value at the path. `create`: adds it if there is none.
     Set { create: bool },
-    /// The last item of the array that is there.
+    /// Adds an item at the end of the array at the path.
     Append,
 }
 
@@ -131,7 +131,7 @@ fn put<'a>(node: Node<'a>, path: &[Step], at: usize, value: Node<'a>, change: Ch
     }
 }
 
-/// Returns `value` in the objects and arrays that `path[at..]` names.
+/// Returns `value` within new objects and arrays for the steps `path[at..]`: `{"a": [1]}` for `.a[0]` and 1.
 fn made<'a>(path: &[Step], at: usize, value: Node<'a>) -> Changed<'a> {
     let mut node = value;
     for step in path[at..].iter().rev() {
@@ -147,7 +147,8 @@ fn made<'a>(path: &[Step], at: usize, value: Node<'a>) -> Changed<'a> {
     Ok(node)
 }
 
-/// Puts `value` behind the last item, at `index`, with nulls between.
+/// Puts `value` at `index`, after the last item, with nulls between: 5 at index 3 of `[1]` gives
+/// `[1, null, null, 5]`.
 fn fill<'a>(items: &mut Vec<Node<'a>>, index: usize, value: Node<'a>) -> std::result::Result<(), Refusal> {
     if index > MOST_ITEMS {
         return Err(Refusal::TooLong);
@@ -195,7 +196,7 @@ fn shown(steps: &[Step]) -> String {
     format!("${}", steps.iter().map(step).collect::<String>())
 }
 
-/// Paths of the rows, the last one parsed.
+/// The paths of the rows, of which the last one is kept parsed.
 struct Paths<'a> {
     function: &'a str,
     known: String,

@@ -10,13 +10,9 @@ use serde_json::{Value, json};
 
 use super::avro;
 use crate::error::{Error, Kind, Result};
-use crate::log::skipping::statistics::{Side, widen_floats};
+use crate::log::skipping::statistics::{CUT_MICROS, Side, widen_floats};
 use crate::schema::partition_values::parse_scalar;
 use crate::schema::{Primitive, Type};
-
-/// Number of microseconds that may be missing in upper bounds of timestamps, which may be cut to
-/// milliseconds.
-const CUT_MICROS: i64 = 999;
 
 /// Returns the Avro type of a partition value. `id`: the field's id, for names of types, which must be unique
 /// in a schema.

@@ -4,13 +4,15 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array,
+    Array, ArrayRef, AsArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder,
+    StructArray, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::error::{Error, Kind, Result};
+use crate::schema::arrow_types::map_of;
 
 /// The columns of `add`, one row per file.
 pub static ADD: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -72,11 +74,14 @@ fn schema<const N: usize>(fields: [Field; N]) -> SchemaRef {
 
 /// Map of text to text; values may be null. Its children have the names of Parquet.
 pub fn text_map() -> DataType {
-    let entry = Fields::from(vec![
-        Field::new("key", DataType::Utf8, false),
-        Field::new("value", DataType::Utf8, true),
-    ]);
-    DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entry), false)), false)
+    map_of(DataType::Utf8, DataType::Utf8, true)
+}
+
+/// Builds a column of [`text_map`].
+pub fn text_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
+    let names =
+        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
 }
 
 /// Fields of a deletion vector's descriptor.

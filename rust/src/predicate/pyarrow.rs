@@ -29,7 +29,7 @@ pub fn from_pickle(bytes: &[u8], resolve: &Resolve) -> Result<(Option<Predicate>
     let pairs = pairs(bytes)?;
     let literals = literals(bytes)?;
     let Some(tree) = parse(&pairs)? else { return Ok((None, false)) };
-    Ok(sayable_part(&tree, &Context { literals: &literals, resolve }))
+    Ok(convertible_part(&tree, &Context { literals: &literals, resolve }))
 }
 
 fn malformed(what: &str) -> Error {
@@ -138,10 +138,10 @@ struct Context<'a> {
 
 /// Converts each part of a conjunction that a predicate can express; any other node is converted as a whole
 /// or not at all.
-fn sayable_part(node: &Node, context: &Context) -> (Option<Predicate>, bool) {
+fn convertible_part(node: &Node, context: &Context) -> (Option<Predicate>, bool) {
     match node {
         Node::Call(name, args, _) if name == "and_kleene" || name == "and" => {
-            let parts: Vec<_> = args.iter().map(|arg| sayable_part(arg, context)).collect();
+            let parts: Vec<_> = args.iter().map(|arg| convertible_part(arg, context)).collect();
             let exact = parts.iter().all(|(_, exact)| *exact);
             (parts.into_iter().filter_map(|(part, _)| part).reduce(Predicate::and), exact)
         }

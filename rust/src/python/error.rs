@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::held::PythonException;
+use super::python_owned::PythonException;
 use crate::error::{Error, Kind};
 use crate::store::local::STORE_FAILED;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::held;
+use super::python_owned;
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
@@ -20,8 +20,8 @@ thread_local! {
     static WATCHED: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 }
 
-/// A wish to stop that one thread of Python hands to another: signals reach the main thread alone (stub:
-/// `Interrupt`).
+/// A flag by which one thread of Python stops the work of another, as only the main thread gets signals
+/// (stub: `Interrupt`).
 #[pyclass(name = "Interrupt", module = "deltaic._core", frozen)]
 pub struct PyInterrupt(Interrupt);
 
@@ -50,7 +50,7 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
 /// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
 /// `work` gets the flag to check in its loops; when the flag is set, the signal's own exception is raised.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
-    held::free(py);
+    python_owned::free(py);
     if let Some(interrupt) = WATCHED.with(|watched| watched.borrow().clone()) {
         // Signals do not reach this thread; the thread that started it waits for them and raises the flag.
         return brief(py, || work(&interrupt));
@@ -89,7 +89,7 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> +
 
 /// Runs short work on this thread with the interpreter released; a panic becomes an error.
 pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    held::free(py);
+    python_owned::free(py);
     py.detach(|| guarded(work)).map_err(PyErr::from)
 }
 

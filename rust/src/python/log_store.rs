@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyConnectionError, PyFileExistsError, PyFileNotFoundError
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::held::{PythonException, PythonOwned};
+use super::python_owned::{PythonException, PythonOwned};
 use crate::error::{Error, Kind, Result};
 use crate::store::path::check_relative;
 use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};

@@ -72,13 +72,13 @@ impl PyTableSchema {
     }
 }
 
-/// Arrow schema -> Delta schema JSON.
+/// Returns the JSON of the Delta schema of an Arrow schema.
 #[pyfunction]
 fn schema_from_arrow(schema: PySchema) -> PyResult<String> {
     Ok(json::struct_json(&from_arrow::fields_from_arrow(&schema.into_inner())?).to_string())
 }
 
-/// Arrow type -> JSON of the Delta type.
+/// Returns the JSON of the Delta type of an Arrow type.
 #[pyfunction]
 fn type_from_arrow(data_type: PyDataType) -> PyResult<String> {
     Ok(from_arrow::type_from_arrow(&data_type.into_inner(), "type")?.to_json().to_string())

@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-use super::held::{PythonException, PythonOwned};
 use super::interrupt;
 use super::log_store::PythonStore;
+use super::python_owned::{PythonException, PythonOwned};
 use crate::error::{Error, Kind};
 use crate::store::copy::copy_objects;
 use crate::store::credentials::{CredentialSource, Credentials};
@@ -300,7 +300,8 @@ impl PyStore {
     }
 }
 
-/// A Python function (location) -> (storage options, seconds since 1970 until which they are valid, or None).
+/// A Python function that takes a location, and returns storage options and the seconds since 1970 until
+/// which they are valid, or None.
 #[derive(Debug)]
 struct CredentialFunction {
     function: PythonOwned<Py<PyAny>>,

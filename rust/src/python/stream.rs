@@ -13,8 +13,8 @@ use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 
-use super::held::{PythonException, PythonOwned};
 use super::interrupt::{check, guarded};
+use super::python_owned::{PythonException, PythonOwned};
 use crate::data_file::queue::QueueItem;
 use crate::data_file::reader::{Observer, Reader};
 use crate::error::{Error, Kind, Result};

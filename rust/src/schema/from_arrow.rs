@@ -19,7 +19,7 @@ const JSON_KEYS: [&str; 6] = [
 /// Arrow's extension type of a variant.
 const VARIANTS: [&str; 2] = ["arrow.parquet.variant", "parquet.variant"];
 
-/// Columns of an Arrow schema -> Delta fields.
+/// Returns the Delta fields of the columns of an Arrow schema.
 pub fn fields_from_arrow(schema: &Schema) -> Result<Vec<Field>> {
     let fields = schema
         .fields()

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::types::{Field, Primitive, Shape, Type, UNMAPPED};
 use crate::error::{Error, Kind, Result};
 
-/// A struct's JSON -> its fields.
+/// Parses the JSON of a struct, and returns its fields.
 pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
     let value: Value = serde_json::from_str(text).map_err(|e| {
         Error::protocol("the schema is no JSON")

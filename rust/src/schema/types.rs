@@ -77,7 +77,7 @@ pub struct Shape {
     pub edges: Option<String>,
 }
 
-/// The names of how edges of a geography run.
+/// The algorithms for the edges of a geography.
 pub const EDGES: [&str; 5] = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
 
 impl Shape {

@@ -2,14 +2,12 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::path::locate;
 use super::{Place, Store};
 use crate::error::{Error, Kind, Result};
-use crate::guard;
 use crate::interrupt::Interrupt;
+use crate::parallel::on_at_most;
 
 /// Number of bytes of a piece.
 const PIECE: u64 = 8 << 20;
@@ -26,31 +24,9 @@ pub fn copy_objects(
     objects: &[(String, String)],
     interrupt: &Interrupt,
 ) -> Result<u64> {
-    let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let failed: Mutex<Option<Error>> = Mutex::new(None);
-    let run = || {
-        while let Some((from, to)) = objects.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let copied = interrupt.check().and_then(|()| {
-                guard::guarded("a file cannot be copied", || one(source, target, from, to, interrupt))
-            });
-            match copied {
-                Ok(size) => drop(bytes.fetch_add(size, Ordering::Relaxed)),
-                Err(error) => {
-                    next.store(objects.len(), Ordering::Relaxed);
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                }
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(objects.len()) {
-            scope.spawn(run);
-        }
-    });
-    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => Ok(bytes.into_inner()),
-    }
+    let copied =
+        on_at_most(AT_ONCE, objects, interrupt, &|(from, to)| one(source, target, from, to, interrupt));
+    Ok(copied?.into_iter().sum())
 }
 
 fn one(
@@ -75,11 +51,7 @@ fn one(
         let end = size.min(at + PIECE);
         let piece = interrupt.check().and_then(|()| store.get_ranges(&path, &[at..end]));
         let written = piece.and_then(|pieces| {
-            let mut write = |piece| {
-                writer.write_all(piece).map_err(|error| {
-                    Error::new(Kind::Io, "the copy cannot be written").at(to).caused_by(error)
-                })
-            };
+            let mut write = |piece| writer.write_all(piece).map_err(|error| Error::of_write(error, to));
             pieces.iter().try_for_each(|piece| write(piece))
         });
         if let Err(error) = written {

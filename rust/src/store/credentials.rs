@@ -104,7 +104,7 @@ impl<C> CredentialCache<C> {
 
 impl<C> fmt::Debug for CredentialCache<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refreshed").field("location", &self.location).finish_non_exhaustive()
+        f.debug_struct("CredentialCache").field("location", &self.location).finish_non_exhaustive()
     }
 }
 

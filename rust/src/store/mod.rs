@@ -254,6 +254,21 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     }
 }
 
+/// Joins ranges with at most `gap` bytes between them, which one request fetches. The result is ascending and
+/// has no empty range.
+pub fn coalesce(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
+    ranges.retain(|range| range.start < range.end);
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(gap) => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
 /// How to open a store.
 #[derive(Clone)]
 pub struct OpenOptions {

@@ -252,7 +252,7 @@ fn rejects_file_versions() {
 #[test]
 fn ranges_far_apart_stay_apart() {
     assert_eq!(
-        coalesce(vec![200_000..200_010, 0..1, 5..9, 7..8, 65_545..65_600]),
+        coalesce(vec![200_000..200_010, 0..1, 5..9, 7..8, 65_545..65_600], GAP),
         [0..65_600, 200_000..200_010]
     );
 }

@@ -204,10 +204,9 @@ impl CheckpointFile {
 
     /// Selects the leaves of these columns of actions on files.
     pub fn columns(&self, kind: FileKind, columns: Columns) -> ProjectionMask {
-        let action = if kind == FileKind::Add { "add" } else { "remove" };
         self.mask_of(&|path| {
             let typed = path.get(1).is_some_and(|name| name == "stats_parsed") && columns.has("stats");
-            path.first().is_some_and(|name| name == action)
+            path.first().is_some_and(|name| name == kind.name())
                 && is_wanted(path, self.typed_alone)
                 && (typed || path.get(1).is_none_or(|name| columns.has(name)))
         })

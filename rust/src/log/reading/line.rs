@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, BooleanArray};
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch,
-    StringBuilder, StructArray, StructBuilder,
+    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, RecordBatch, StringBuilder,
+    StructArray, StructBuilder,
 };
 use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
@@ -165,6 +165,23 @@ pub enum FileKind {
     Remove,
 }
 
+impl FileKind {
+    /// The name of the action.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Remove => "remove",
+        }
+    }
+    /// The columns of a table of these actions.
+    pub fn schema(self) -> &'static SchemaRef {
+        match self {
+            Self::Add => &schema::ADD,
+            Self::Remove => &schema::REMOVE,
+        }
+    }
+}
+
 /// The actions that are kept as JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
@@ -289,12 +306,6 @@ pub struct FileActions {
     clustering_provider: StringBuilder,
 }
 
-fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
-    let names =
-        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
-    MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
-}
-
 fn append_map(
     builder: &mut MapBuilder<StringBuilder, StringBuilder>,
     pairs: Option<&Pairs<'_>>,
@@ -312,13 +323,13 @@ impl FileActions {
         Self {
             kind,
             path: StringBuilder::new(),
-            partition_values: map_builder(),
+            partition_values: schema::text_map_builder(),
             size: Int64Builder::new(),
             time: Int64Builder::new(),
             data_change: BooleanBuilder::new(),
             extended: BooleanBuilder::new(),
             stats: StringBuilder::new(),
-            tags: map_builder(),
+            tags: schema::text_map_builder(),
             vector: StructBuilder::from_fields(schema::vector_fields(), 0),
             base_row_id: Int64Builder::new(),
             default_row_commit_version: Int64Builder::new(),
@@ -386,10 +397,7 @@ impl FileActions {
 
     /// Returns the columns in [`schema::ADD`] or [`schema::REMOVE`].
     pub fn finish(mut self) -> Result<RecordBatch> {
-        let schema: &SchemaRef = match self.kind {
-            FileKind::Add => &schema::ADD,
-            FileKind::Remove => &schema::REMOVE,
-        };
+        let schema = self.kind.schema();
         let time: ArrayRef = Arc::new(self.time.finish());
         let extended: BooleanArray = self.extended.finish();
         let vector: StructArray = self.vector.finish();

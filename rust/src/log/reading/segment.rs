@@ -39,10 +39,7 @@ impl Columns {
 
     /// The schema of these columns.
     pub fn schema(self, kind: FileKind) -> Result<SchemaRef> {
-        let all: &SchemaRef = match kind {
-            FileKind::Add => &ADD,
-            FileKind::Remove => &REMOVE,
-        };
+        let all = kind.schema();
         Ok(match self {
             Self::All => Arc::clone(all),
             Self::Of(_) => {

@@ -217,7 +217,9 @@ fn unexpired_count(segment: &Segment, after: i64, interrupt: &Interrupt) -> Resu
     times.iter().map(|batch| Ok(newer(batch, after)?.true_count())).sum()
 }
 
-fn newer(tombstones: &RecordBatch, after: i64) -> Result<BooleanArray> {
+/// Returns for each tombstone if it was deleted after this time (ms since 1970); one without a time counts as
+/// deleted in 1970.
+pub fn newer(tombstones: &RecordBatch, after: i64) -> Result<BooleanArray> {
     Ok(long(tombstones, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect())
 }
 

@@ -41,13 +41,6 @@ pub struct Slice {
     present: Option<BooleanBuffer>,
 }
 
-fn name_of(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::Add => "add",
-        FileKind::Remove => "remove",
-    }
-}
-
 impl Slice {
     /// Opens the rows of a row group that are actions of a kind, and reads what reconciliation needs of them.
     /// `None` if there are none.
@@ -57,7 +50,7 @@ impl Slice {
         kind: FileKind,
         interrupt: &Interrupt,
     ) -> Result<Option<SegmentSource>> {
-        let name = name_of(kind);
+        let name = kind.name();
         if !file.may_have(group, &[name, "path"]) {
             return Ok(None);
         }
@@ -102,7 +95,7 @@ impl Slice {
 
     /// Reads the keys of its `count` actions.
     pub fn keys(&self, root: &str, count: usize, interrupt: &Interrupt) -> Result<Vec<Key>> {
-        let name = name_of(self.kind);
+        let name = self.kind.name();
         let with_vectors = self.may_have_vectors();
         let mask = self.file.mask_of(&|path: &[String]| {
             path.first().is_some_and(|action| action == name)
@@ -138,7 +131,7 @@ impl Slice {
 
     /// False if none of its files has a vector.
     pub fn may_have_vectors(&self) -> bool {
-        self.file.may_have(self.group, &[name_of(self.kind), "deletionVector", "storageType"])
+        self.file.may_have(self.group, &[self.kind.name(), "deletionVector", "storageType"])
     }
 
     /// Reads columns of the rows in `keep`.
@@ -152,7 +145,7 @@ impl Slice {
         let schema = columns.schema(self.kind)?;
         let mask = self.file.columns(self.kind, columns);
         self.select(&mask, keep, interrupt, &mut |rows| {
-            batches.extend(actions_of(rows, name_of(self.kind), &schema)?);
+            batches.extend(actions_of(rows, self.kind.name(), &schema)?);
             Ok(())
         })?;
         Ok(batches)
@@ -170,7 +163,7 @@ impl Slice {
         self.select(&mask, keep, interrupt, &mut |rows| {
             structs.extend(
                 rows.batch
-                    .column_by_name(name_of(self.kind))
+                    .column_by_name(self.kind.name())
                     .and_then(|column| column.as_struct_opt().cloned()),
             );
             Ok(())

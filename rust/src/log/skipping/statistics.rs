@@ -23,12 +23,12 @@ use crate::log::reading::line::Text;
 use crate::schema::partition_values::{parse_array, parse_scalar, parse_timestamp};
 
 /// Number of microseconds that may be missing, as writers cut timestamps to milliseconds.
-pub(super) const CUT_MICROS: i64 = 999;
+pub(crate) const CUT_MICROS: i64 = 999;
 
 /// 1920-01-01 in microseconds. Since about then, offsets from UTC are whole minutes.
 const FIRST_WHOLE_OFFSETS: i64 = -1_577_923_200_000_000;
 /// Number of decimal digits that a double keeps.
-const DOUBLE_DIGITS: u8 = 15;
+pub(super) const DOUBLE_DIGITS: u8 = 15;
 
 /// Typed statistics of one column, one row per file; null means unknown.
 #[derive(Debug, Clone)]
@@ -196,8 +196,8 @@ pub(crate) fn widen_floats(values: &ArrayRef, side: Side) -> ArrayRef {
     Arc::new(doubles.unary::<_, Float64Type>(widen))
 }
 
-/// Parses texts one by one; a text that does not parse is unknown.
-fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
+/// Parses texts one by one; a text that is no value of the type becomes null.
+pub fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
     let values: Vec<ArrayRef> = texts
         .iter()
         .map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1)))

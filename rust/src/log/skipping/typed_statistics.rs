@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::Type as PhysicalType;
 
 use super::selection::kept;
-use super::statistics::{CUT_MICROS, Side, widen_decimals, widen_floats, without_nan};
+use super::statistics::{CUT_MICROS, DOUBLE_DIGITS, Side, widen_decimals, widen_floats, without_nan};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::log::reading::checkpoint_file::CheckpointFile;
@@ -30,8 +30,6 @@ use crate::predicate::{Column, Predicate};
 /// day by the same number.
 const FIRST_DAY: i32 = -141_427;
 const FIRST_MICROS: i64 = -2_208_988_800_000_000;
-/// Number of decimal digits that a double keeps.
-const DOUBLE_DIGITS: u8 = 15;
 
 /// The selected rows of a slice, and how many each step ruled out.
 #[derive(Debug)]

@@ -10,8 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch,
-    StringBuilder, UInt32Array, new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, MapArray, RecordBatch, UInt32Array, new_null_array,
 };
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -75,18 +74,18 @@ pub fn read(
     interrupt: &Interrupt,
 ) -> Result<Changes> {
     let commit = Commit::read(store, place.version, &place.path, interrupt)?;
-    let derive = ChangeDerivation { store, place, partition_columns };
     let info = Info::of(&commit);
     let here = |error: Error| error.at(&place.path);
     let time = place.time.map_or_else(|| info.own_time(), Ok).and_then(timestamp_text).map_err(here)?;
-    let said = [(COMMIT_VERSION, place.version.to_string()), (COMMIT_TIMESTAMP, time)];
+    let commit_values = [(COMMIT_VERSION, place.version.to_string()), (COMMIT_TIMESTAMP, time)];
+    let derive = ChangeDerivation { store, place, partition_columns, commit_values };
     let (mut derived, mut recorded) =
         (RecordBatch::new_empty(files_schema()), RecordBatch::new_empty(files_schema()));
     if !commit.change_files.is_empty() {
         let files = recorded_files(&commit).map_err(here)?;
-        recorded = with_rows(&derive.with_values(&files, None, &said)?, None)?;
+        recorded = with_rows(&derive.with_values(&files, None)?, None)?;
     } else if !info.is_idle_merge() {
-        derived = derive.files(&commit, &said).map_err(here)?;
+        derived = derive.files(&commit).map_err(here)?;
     }
     Ok(Changes { metadata: commit.metadata, derived, recorded })
 }
@@ -148,10 +147,12 @@ struct ChangeDerivation<'a> {
     store: &'a dyn Store,
     place: &'a Place,
     partition_columns: &'a [String],
+    /// Version and time of the commit, under the names of their columns.
+    commit_values: [(&'static str, String); 2],
 }
 
 impl ChangeDerivation<'_> {
-    fn files(&self, commit: &Commit, said: &[(&str, String)]) -> Result<RecordBatch> {
+    fn files(&self, commit: &Commit) -> Result<RecordBatch> {
         let adds = changing(&commit.adds, &schema::ADD)?;
         let removes = schema::conform(&changing(&commit.removes, &schema::REMOVE)?, &schema::ADD)?;
         let root = self.store.location();
@@ -170,8 +171,8 @@ impl ChangeDerivation<'_> {
         let mut deleted: Vec<u32> = removed.values().copied().filter(|row| !again.contains(row)).collect();
         deleted.sort_unstable();
         let mut parts = vec![
-            self.changed(&take(&removes, &deleted)?, "delete", said, None)?,
-            self.changed(&take(&adds, &inserted)?, "insert", said, None)?,
+            self.changed(&take(&removes, &deleted)?, "delete", None)?,
+            self.changed(&take(&adds, &inserted)?, "insert", None)?,
         ];
         if !pairs.is_empty() {
             let (before, after): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
@@ -184,7 +185,7 @@ impl ChangeDerivation<'_> {
             {
                 let rows: Vec<DeletionVector> =
                     from.iter().zip(to).map(|(from, to)| from.difference(to)).collect();
-                parts.push(self.changed(&files, kind, said, Some(&rows))?);
+                parts.push(self.changed(&files, kind, Some(&rows))?);
             }
         }
         Ok(concat_batches(&files_schema(), &parts)?)
@@ -199,16 +200,15 @@ impl ChangeDerivation<'_> {
         Ok(read_all(self.store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Returns `files` with further partition values: the type `kind` of the change, and the names and values
-    /// of `said`. With `rows`, only the files of which some rows changed are returned.
+    /// Returns `files` with further partition values: the type `kind` of the change, and the commit's version
+    /// and time. With `rows`, only the files of which some rows changed are returned.
     fn changed(
         &self,
         files: &RecordBatch,
         kind: &str,
-        said: &[(&str, String)],
         rows: Option<&[DeletionVector]>,
     ) -> Result<RecordBatch> {
-        let whole = self.with_values(files, Some(kind), said)?;
+        let whole = self.with_values(files, Some(kind))?;
         let whole = with_rows(&whole, rows)?;
         let Some(rows) = rows else { return Ok(whole) };
         Ok(filter_record_batch(
@@ -217,12 +217,7 @@ impl ChangeDerivation<'_> {
         )?)
     }
 
-    fn with_values(
-        &self,
-        files: &RecordBatch,
-        kind: Option<&str>,
-        said: &[(&str, String)],
-    ) -> Result<RecordBatch> {
+    fn with_values(&self, files: &RecordBatch, kind: Option<&str>) -> Result<RecordBatch> {
         let values = map(files, "partitionValues")?;
         if !self.partition_columns.is_empty() && values.null_count() > 0 {
             let at = (0..values.len()).find(|&row| values.is_null(row)).unwrap_or_default();
@@ -233,19 +228,17 @@ impl ChangeDerivation<'_> {
                 .found(format!("version {}", self.place.version))
                 .expected("partitionValues"));
         }
-        let mut said: Vec<(&str, &str)> = said.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        said.extend(kind.map(|kind| (CHANGE_TYPE, kind)));
+        let commit_values = self.commit_values.iter().map(|(name, value)| (*name, value.as_str()));
+        let more: Vec<_> = commit_values.chain(kind.map(|kind| (CHANGE_TYPE, kind))).collect();
         let nullable = if kind == Some("delete") { self.partition_columns } else { &[] };
-        replaced(files, "partitionValues", Arc::new(extended(values, &said, nullable)?))
+        replaced(files, "partitionValues", Arc::new(extended(values, &more, nullable)?))
     }
 }
 
 /// Returns the maps with the entries `more`, and with nulls for names in `nullable` that are missing.
 fn extended(maps: &MapArray, more: &[(&str, &str)], nullable: &[String]) -> Result<MapArray> {
     let (keys, values) = (maps.keys().as_string::<i32>(), maps.values().as_string::<i32>());
-    let names =
-        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
-    let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    let mut builder = schema::text_map_builder();
     for row in 0..maps.len() {
         let (from, to) = (maps.offsets()[row] as usize, maps.offsets()[row + 1] as usize);
         for at in if maps.is_valid(row) { from..to } else { 0..0 } {
@@ -345,7 +338,7 @@ mod tests {
     }
 
     /// Returns (path, change, selected rows) of each file.
-    fn said(batch: &RecordBatch) -> Vec<(String, Option<String>, Option<Vec<u64>>)> {
+    fn summary(batch: &RecordBatch) -> Vec<(String, Option<String>, Option<Vec<u64>>)> {
         let kinds = schema::map_values(map(batch, "partitionValues").unwrap(), CHANGE_TYPE);
         let paths = text(batch, "path").unwrap();
         let selection = batch.column_by_name("selection").unwrap().as_binary::<i32>();
@@ -387,7 +380,7 @@ mod tests {
             one("b", "delete", Some(vec![1])),
             one("c", "insert", Some(vec![2])),
         ];
-        assert_eq!(said(&found.derived), expected);
+        assert_eq!(summary(&found.derived), expected);
         assert_eq!(found.recorded.num_rows(), 0);
         let times = schema::map_values(map(&found.derived, "partitionValues").unwrap(), COMMIT_TIMESTAMP);
         assert_eq!(times.value(0), "1970-01-01T00:00:01.000000Z");
@@ -418,7 +411,7 @@ mod tests {
             r#"{"cdc":{"path":"_change_data/c","partitionValues":{"p":null},"size":5,"dataChange":false}}"#
                 .to_owned();
         let found = changes(&[action("remove", "a", ""), action("add", "b", ""), cdc]).unwrap();
-        assert_eq!(said(&found.recorded), [("_change_data/c".to_owned(), None, None)]);
+        assert_eq!(summary(&found.recorded), [("_change_data/c".to_owned(), None, None)]);
         assert_eq!(found.derived.num_rows(), 0);
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::compute::filter_record_batch;
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ use crate::log::reading::commit::{Commit, Places, Transactions};
 use crate::log::reading::compacted::first_version;
 use crate::log::reading::line::FileKind;
 use crate::log::reading::segment::Columns;
-use crate::log::schema::long;
+use crate::log::reading::sidecar::newer;
 use crate::log::skipping::selection::{Selection, select_live};
 use crate::parallel::{in_order, on_threads};
 use crate::predicate::Predicate;
@@ -229,14 +229,7 @@ impl Snapshot {
     pub fn tombstones(&self, after: Option<i64>, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         let all = self.living(FileKind::Remove, interrupt)?;
         let Some(after) = after else { return Ok(all) };
-        let newer = all.iter().map(|batch| {
-            let mask: BooleanArray = long(batch, "deletionTimestamp")?
-                .iter()
-                .map(|time| Some(time.unwrap_or(0) > after))
-                .collect();
-            Ok(filter_record_batch(batch, &mask)?)
-        });
-        newer.collect()
+        all.iter().map(|batch| Ok(filter_record_batch(batch, &newer(batch, after)?)?)).collect()
     }
 }
 

@@ -13,9 +13,9 @@ use super::checkpoint_writer::Choices;
 use crate::error::{Error, Result};
 use crate::log::reading::line::FileKind;
 use crate::log::schema::{ADD, REMOVE, map, map_values, nested, text, text_map};
-use crate::log::skipping::statistics::{StatisticsColumn, parse_as_written};
+use crate::log::skipping::statistics::{StatisticsColumn, leniently, parse_as_written};
 use crate::log::state::snapshot::Snapshot;
-use crate::schema::partition_values::{parse_array, parse_scalar};
+use crate::schema::partition_values::parse_array;
 use crate::schema::{TableSchema, types};
 
 /// The columns of a checkpoint.
@@ -188,7 +188,8 @@ impl TypedSchema {
         let maps = map(batch, "partitionValues")?;
         let typed = self.partitions.iter().map(|(path, data_type)| -> Result<(&[String], ArrayRef)> {
             let texts = map_values(maps, &path[0]);
-            let values = parse_array(&texts, data_type).or_else(|_| value_by_value(&texts, data_type))?;
+            // A text that is no value of the type is null here, and stays in partitionValues.
+            let values = parse_array(&texts, data_type).or_else(|_| leniently(&texts, data_type))?;
             Ok((path.as_slice(), values))
         });
         nested(&typed.collect::<Result<Vec<_>>>()?, batch.num_rows())
@@ -223,19 +224,6 @@ impl TypedSchema {
         let present = NullBuffer::from_iter((0..rows).map(|row| json.is_valid(row)));
         Ok(StructArray::try_new_with_length(Fields::from(fields), arrays, Some(present), rows)?)
     }
-}
-
-/// Parses each text by itself. A text that is no value of the type becomes null in the typed column; the text
-/// is in partitionValues.
-fn value_by_value(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
-    let values: Vec<ArrayRef> = texts
-        .iter()
-        .map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1)))
-        .collect();
-    if values.is_empty() {
-        return Ok(new_null_array(data_type, 0));
-    }
-    Ok(arrow::compute::concat(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
 }
 
 fn tight_bounds(json: &StringArray) -> BooleanArray {

@@ -1,4 +1,5 @@
-//! Tables of add and remove actions: making one of another, and selecting files by a predicate.
+//! Binds tables of add and remove actions to Python: makes them from others, and selects files by a
+//! predicate.
 
 use std::sync::Arc;
 
