@@ -28,6 +28,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT_MARK = re.compile(r"/\*(?!\+)|\*/")  # `/*+` opens a hint, in which no comment stands
+MAY_HOLD_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
+"""Matches a word that every subquery contains. A text without such a word has no subquery."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\u0000"})

@@ -17,10 +17,10 @@ from sqlglot import exp
 from deltaic import _core
 from deltaic.plan.expression import COUNT, Expression, GroupAggregate, column
 from deltaic.plan.nodes import Aggregate, Data
-from deltaic.planning.literals import INTEGERS, value_text
+from deltaic.planning.literals import value_text
 from deltaic.planning.planned import ScanPlan
 from deltaic.planning.pushdown import push
-from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
+from deltaic.protocol.schema import INTEGER_BITS, DataType, Field, Schema, decimal_parts
 from deltaic.spark_sql.char_types import has_char
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def _bare_column(node: exp.Expr, schema: Schema, other: Schema, alias: str) -> F
 
 def _comparable(target: DataType, source: DataType) -> bool:
     """True if Spark compares values of the two types without a cast, or both as a wider integer."""
-    if target in INTEGERS:
-        return source in INTEGERS
+    if target in INTEGER_BITS:
+        return source in INTEGER_BITS
     return target == source and (target in _SAME or decimal_parts(target) is not None)
 
 
@@ -134,7 +134,7 @@ def _few_values(engine: Engine, source: Data, key: Expression) -> pa.ChunkedArra
 def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False) -> pa.ChunkedArray:
     """Returns the integers that are in the range of the column's type. `clip`: True to replace others by the
     end of the range instead of leaving them out."""
-    bits = INTEGERS.get(data_type) if isinstance(data_type, str) else None
+    bits = INTEGER_BITS.get(data_type) if isinstance(data_type, str) else None
     if bits is None:
         return values
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1

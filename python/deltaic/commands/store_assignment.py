@@ -20,6 +20,8 @@ from deltaic.plan.literal import col, lit
 from deltaic.protocol import evolution
 from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.schema import (
+    INTEGER_BITS,
+    INTEGER_DIGITS,
     Array,
     DataType,
     Field,
@@ -44,10 +46,12 @@ _WIDER = {
     "long": set[str](),
     "float": {"double"},
 }
-_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
-_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
-_PARTS = {**{name: (digits, 0) for name, digits in _DIGITS.items()}, "float": (14, 7), "double": (30, 15)}
+_PARTS = {
+    **{name: (digits, 0) for name, digits in INTEGER_DIGITS.items()},
+    "float": (14, 7),
+    "double": (30, 15),
+}
 """Number type -> precision and scale of the decimal as which Spark counts it."""
 _UP_CASTS = {
     ("date", "timestamp"),
@@ -202,7 +206,11 @@ class _Fit:
                 found=type_name(source),
                 expected=type_name(target),
             )
-        if self.policy == "try_cast" and target in _BITS and (source in _NUMBERS or decimal_parts(source)):
+        if (
+            self.policy == "try_cast"
+            and target in INTEGER_BITS
+            and (source in _NUMBERS or decimal_parts(source))
+        ):
             return _low_bits(value, source, target)
         if self.policy in ("CAST", "try_cast"):
             return (f"{self.policy}(", *value, f" AS {cast_type(target)})")
@@ -243,7 +251,7 @@ def _low_bits(value: Pieces, source: str, target: str) -> Pieces:
         whole = (*whole, " ELSE CAST(", *value, " AS BIGINT) END")
     if target == "long":
         return whole
-    sign = 1 << (_BITS[target] - 1)
+    sign = 1 << (INTEGER_BITS[target] - 1)
     return ("CAST(((", *whole, f") & {2 * sign - 1} ^ {sign}) - {sign} AS {cast_type(target)})")
 
 
@@ -292,7 +300,7 @@ def _always_fits(source: DataType, target: DataType) -> bool:
             ("timestamp", "date"),
             ("timestamp_ntz", "date"),
         }
-    have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
+    have = decimal_parts(source) or ((INTEGER_DIGITS[source], 0) if source in INTEGER_DIGITS else None)
     return have is not None and _holds(have, decimal)
 
 

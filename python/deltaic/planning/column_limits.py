@@ -56,7 +56,9 @@ def column_limits(snapshot: Snapshot, names: Iterable[str]) -> dict[str, Limits]
 
 
 def _is_exact(field: Field) -> bool:
-    return field.type in v.INTEGRAL or (isinstance(field.type, str) and v.decimal_of(field.type) is not None)
+    return field.type in v.INTEGRAL or (
+        isinstance(field.type, str) and v.decimal_parts(field.type) is not None
+    )
 
 
 def _statistic(listing: Any, kind: str, name: str) -> Any:

@@ -15,12 +15,11 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
-from deltaic.protocol.schema import DataType, Schema, Struct, collation_of, decimal_parts
+from deltaic.protocol.schema import INTEGER_BITS, DataType, Schema, Struct, collation_of, decimal_parts
 
 Json: TypeAlias = dict[str, Any]
 Path: TypeAlias = Sequence[str]
 
-INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _MOST_DIGITS = 100
 """Maximum number of digits of a number; a longer one is NotExpressible."""
 _EXACT = Context(prec=3 * _MOST_DIGITS)  # Python's default precision is 28 digits
@@ -174,8 +173,8 @@ def literal_text(literal: Literal, data_type: DataType, *, utc: bool) -> str:
 
 
 def _number(number: Number, data_type: str) -> str:
-    if data_type in INTEGERS:
-        return str(integer(number, INTEGERS[data_type]))
+    if data_type in INTEGER_BITS:
+        return str(integer(number, INTEGER_BITS[data_type]))
     if data_type in ("double", "float"):
         return _floating(number, data_type)
     if parts := decimal_parts(data_type):

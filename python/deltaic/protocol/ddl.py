@@ -34,8 +34,8 @@ _ALIASES = {
     "variant": "variant", "void": "void",
 }  # fmt: skip
 _timestamp: ContextVar[DataType] = ContextVar("the type that TIMESTAMP names", default="timestamp")
-_TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_IN_CASTS = {**_TO_DDL, "timestamp": "timestamp_ltz"}
+TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_IN_CASTS = {**TO_DDL, "timestamp": "timestamp_ltz"}
 _UNSUPPORTED = frozenset({"interval", "time"})
 _SRIDS = {
     "geometry(0)": "geometry(SRID:0)",
@@ -414,7 +414,7 @@ def format_schema(schema: Schema) -> str:
     return ", ".join(_format_field(item, " ") for item in schema)
 
 
-def format_type(data_type: DataType, names: Mapping[str, str] = _TO_DDL) -> str:
+def format_type(data_type: DataType, names: Mapping[str, str] = TO_DDL) -> str:
     """Writes a type as Spark's DDL in lower case: `array<struct<a: int>>`. `names`: names of types without
     parts that differ from Delta's."""
     if isinstance(data_type, Struct):
@@ -445,7 +445,7 @@ def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
     return next(leaves) or format_type(data_type)
 
 
-def _format_field(item: Field, between: str, names: Mapping[str, str] = _TO_DDL) -> str:
+def _format_field(item: Field, between: str, names: Mapping[str, str] = TO_DDL) -> str:
     data_type = item.metadata.get(CHAR_TYPES) or format_type(item.type, names)
     parts = [f"{quote_name(item.name)}{between}{data_type}"]
     if not item.nullable:

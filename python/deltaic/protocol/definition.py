@@ -40,8 +40,6 @@ from deltaic.protocol.properties import (
 from deltaic.protocol.schema import Schema, Struct, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_addable, new_protocol, refuses_as_delta_spark, upgrade
 
-_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-
 
 def new_table(
     schema: Any,
@@ -402,7 +400,7 @@ def _check_clustering(metadata: Metadata, needed: Collection[str], replaced: Pro
 def _check_stats_columns(definition: Definition, asked: RequestedProperties) -> None:
     """Raises InvalidArgumentError for a column of `delta.dataSkippingStatsColumns` that gets no statistics,
     and for one that is named twice. As in delta-spark, the type of a nested column does not matter."""
-    if _STATS_COLUMNS not in asked.stored:
+    if edits.STATS_COLUMNS not in asked.stored:
         return
     schema, leaves = definition.schema, list[str]()
     for name in TableProperties(asked.stored).data_skipping_stats_columns or ():

@@ -33,7 +33,7 @@ from deltaic.protocol.schema import (
 
 UNCHANGED = Struct([])
 """The key or value type of a map in the new columns of `add_columns`, if it gets no new fields."""
-_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
 def add_columns(schema: Schema, new: Schema) -> Schema:
@@ -514,4 +514,4 @@ def stats_columns(
                 break
         else:
             result.append(column)
-    return {_STATS_COLUMNS: ",".join(result)} if result and tuple(result) != columns else {}
+    return {STATS_COLUMNS: ",".join(result)} if result and tuple(result) != columns else {}

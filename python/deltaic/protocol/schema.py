@@ -29,6 +29,10 @@ _SHAPE = re.compile(  # Spark writes the algorithm of edges in capitals: SPHERIC
     r"|(geography)\(\s*([^\s(),:]+:[^\s(),]+)\s*,\s*((?i:spherical|vincenty|thomas|andoyer|karney))\s*\)"
 )
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
+INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+"""The types of whole numbers, in ascending order, with the number of their bits."""
+INTEGER_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+"""The number of digits of the decimal as which Spark counts a whole number."""
 CHAR_TYPES = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of a column's metadata: the type as Spark writes it, if it contains CHAR(n) or VARCHAR(n)."""
 COLLATIONS = "__COLLATIONS"

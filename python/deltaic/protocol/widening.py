@@ -10,6 +10,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.column_mapping import physical_name, without_keys
 from deltaic.protocol.evolution import retyped
 from deltaic.protocol.schema import (
+    INTEGER_BITS,
     Array,
     DataType,
     Field,
@@ -25,7 +26,6 @@ FEATURES = ("typeWidening", "typeWidening-preview")
 ENABLED = "delta.enableTypeWidening"
 CHANGES = "delta.typeChanges"
 
-_ORDER = ("byte", "short", "integer", "long")
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _TO_DOUBLE = frozenset({"byte", "short", "integer", "float"})
 
@@ -35,8 +35,8 @@ def is_widening(before: DataType, after: DataType) -> bool:
     type that is written with schema evolution (delta-spark 4.4.0 makes the same changes by both)."""
     if not isinstance(before, str) or not isinstance(after, str):
         return False
-    if before in _ORDER and after in _ORDER:
-        return _ORDER.index(before) < _ORDER.index(after)
+    if before in INTEGER_BITS and after in INTEGER_BITS:
+        return INTEGER_BITS[before] < INTEGER_BITS[after]
     if after == "double":
         return before in _TO_DOUBLE
     if (before, after) == ("date", "timestamp_ntz"):

@@ -164,10 +164,10 @@ def _attempt(value: Value, target: str, sql: str, safe: bool) -> Value:
 
 
 def _number(value: Value, target: str, safe: bool) -> Value:
-    source, decimal = value.type, v.decimal_of(value.type)
+    source, decimal = value.type, v.decimal_parts(value.type)
     if target in v.INTEGRAL:
         if source in v.INTEGRAL:
-            limits, most = v.limits_of(value), 1 << (v.BITS[target] - 1)
+            limits, most = v.limits_of(value), 1 << (v.INTEGER_BITS[target] - 1)
             if -most <= limits.least and limits.greatest < most:
                 return replace(value.like(v.cast_sql(value, target), target), limits=limits)
             return _attempt(value, target, value.sql, safe)
@@ -191,7 +191,7 @@ def _number(value: Value, target: str, safe: bool) -> Value:
                 target,
             )
         return value.like(v.cast_sql(value, target), target)
-    to = v.decimal_of(target)
+    to = v.decimal_parts(target)
     assert to is not None
     if source in v.FRACTIONAL:
         digits = f"CAST(CAST(CASE WHEN isfinite({value.sql}) THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
@@ -220,7 +220,7 @@ def _to_string(value: Value, zone: Zone) -> Value | None:
     source = value.type
     if source in ("double", "float"):
         return value.like(f"deltaic_{source}_to_string({value.sql})", "string")
-    decimal = v.decimal_of(source)
+    decimal = v.decimal_parts(source)
     if decimal and decimal[0] == decimal[1]:  # DuckDB writes .5, Spark writes 0.5
         return value.like(f"regexp_replace({v.cast_sql(value, 'string')}, '^(-?)\\.', '\\10.')", "string")
     if source in v.INTEGRAL or source == "boolean" or decimal:
@@ -239,7 +239,7 @@ def _to_string(value: Value, zone: Zone) -> Value | None:
 def _from_string(value: Value, target: str, zone: Zone, safe: bool) -> Value | None:
     if target == "binary":
         return value.like(f"encode({value.sql})", target)
-    decimal = v.decimal_of(target)
+    decimal = v.decimal_parts(target)
     if target in v.INTEGRAL or target in v.FRACTIONAL or target in ("boolean", "date"):
         attempt = f"deltaic_try_{target}({value.sql})"
     elif decimal:

@@ -37,7 +37,7 @@ def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Z
 def _narrowed(whole: Value, conditions: Sequence[Value], results: Sequence[Value]) -> Value:
     """Returns the CASE with a second form whose results are decimals of at most 18 digits, if all its results
     have such a form: DuckDB computes it faster."""
-    decimal = v.decimal_of(whole.type)
+    decimal = v.decimal_parts(whole.type)
     if decimal is None or decimal[0] <= 18 or all(result.is_constant for result in results):
         return whole
     short = [v.short(result) for result in results]

@@ -29,8 +29,8 @@ def fold(constant: Any, source: DataType, target: DataType, zone: str) -> Value 
         return _string(constant, target, zone)
     if source in v.INTEGRAL and isinstance(constant, int):
         return _integer(constant, target)
-    decimal = v.decimal_of(target)
-    if v.decimal_of(source) and isinstance(constant, Decimal):
+    decimal = v.decimal_parts(target)
+    if v.decimal_parts(source) and isinstance(constant, Decimal):
         if decimal:
             return _decimal(constant, target, decimal)
         if target == "double":
@@ -44,7 +44,7 @@ def _constant(value: Any, sql: str, data_type: DataType) -> Value:
 
 def _integer(constant: int, target: DataType) -> Value | None:
     if target in v.INTEGRAL:
-        limit = 1 << (v.BITS[str(target)] - 1)
+        limit = 1 << (v.INTEGER_BITS[str(target)] - 1)
         return (
             _constant(constant, f"CAST({constant} AS {v.duckdb_type(target)})", target)
             if -limit <= constant < limit
@@ -52,7 +52,7 @@ def _integer(constant: int, target: DataType) -> Value | None:
         )
     if target == "double" and abs(constant) <= 1 << 53:
         return _constant(float(constant), f"CAST({constant} AS DOUBLE)", target)
-    if decimal := v.decimal_of(target):
+    if decimal := v.decimal_parts(target):
         return _decimal(Decimal(constant), target, decimal)
     return None
 
@@ -131,7 +131,7 @@ def computed(operator: str, left: Value, right: Value, result: Value, zone: str)
 
 def _outcome(operator: str, left: Value, right: Value, data_type: DataType, zone: str) -> Any:
     one, other = left.constant, right.constant
-    if data_type in v.INTEGRAL or v.decimal_of(data_type):
+    if data_type in v.INTEGRAL or v.decimal_parts(data_type):
         return _number(operator, one, other, data_type)
     sign = {"+": 1, "-": -1}.get(operator)
     if sign is None or not isinstance(one, date):
@@ -164,7 +164,7 @@ def _number(operator: str, one: Any, other: Any, data_type: DataType) -> int | D
             number = one * other
         else:
             return None
-    parts = v.decimal_of(data_type)
+    parts = v.decimal_parts(data_type)
     exact = (
         _integer(int(number), data_type)
         if parts is None

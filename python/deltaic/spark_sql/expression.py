@@ -4,7 +4,6 @@ DuckDB's SQL."""
 from __future__ import annotations
 
 import itertools
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from deltaic.spark_sql.parsing import operands, parse, parse_statement, parse_wi
 from deltaic.spark_sql.scope import Scope
 from deltaic.spark_sql.translation import Translator
 from deltaic.spark_sql.values import Value, name
+from deltaic.sql_text import MAY_HOLD_QUERY
 
 if TYPE_CHECKING:
     from deltaic.plan.nodes import Data, Scan
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["compose", "conjuncts_of", "one_moment", "parse", "parse_statement", "resolve", "value_of"]
 
 _PLACEHOLDER = "deltaic_part_{}"
-_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
-"""Matches a word that every subquery contains. A text without such a word has no subquery."""
 _FIRST = 1_000_000_000
 """The first number in generated aliases of subqueries, so large that no such alias equals one of the outer
 query, such as `t_1`."""
@@ -81,7 +79,7 @@ def resolve(
     fit, or an aggregate function, window function or subquery stands where a scalar is expected. Raises
     UnsupportedFeatureError for a form that the embedded engine does not support.
     """
-    if tables is not None and isinstance(text, str) and _QUERY.search(text):
+    if tables is not None and isinstance(text, str) and MAY_HOLD_QUERY.search(text):
         return _with_queries(text, schemas, time_zone, tables)
     tree, parts = conjuncts_of(text)
     return _conjunction(text, tree, parts, Translator(Scope(schemas, column_sql), _zone(time_zone)))

@@ -61,7 +61,7 @@ def _to_number(value: Value, target: str, zone: Zone) -> Value | None:
     kind = str(value.type)
     if not v.is_numeric(target) or target in v.FRACTIONAL:
         return None
-    if fields_of(kind)[-1] == "second" and v.decimal_of(target):
+    if fields_of(kind)[-1] == "second" and v.decimal_parts(target):
         seconds = f"multiply(CAST({value.sql} AS DECIMAL(19, 0)), CAST(0.000001 AS DECIMAL(6, 6)))"
         return cast(value.like(seconds, "decimal(25,6)"), target, zone)
     return cast(value.like(f"CAST({value.sql} // {_unit(kind)} AS BIGINT)", "long"), target, zone)

@@ -94,7 +94,7 @@ def scaled(operator: str, left: Value, right: Value, zone: Zone, *, by_zero: str
     if not v.is_numeric(right.type):
         return None
     kind = DAY_TIME if is_day_time(left.type) else YEAR_MONTH
-    decimal = v.decimal_of(right.type)
+    decimal = v.decimal_parts(right.type)
     if right.type in v.FRACTIONAL:
         sql = f"round(CAST({left.sql} AS DOUBLE) {operator} CAST({right.sql} AS DOUBLE))"
     elif decimal is not None and (decimal[0] > 19 or (operator == "/" and decimal[0] + decimal[1] > 19)):

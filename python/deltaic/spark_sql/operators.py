@@ -71,8 +71,8 @@ def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value,
         if (
             one.is_constant
             and other.type != one.type
-            and (v.decimal_of(one.type) or one.type in v.INTEGRAL)
-            and (v.decimal_of(other.type))
+            and (v.decimal_parts(one.type) or one.type in v.INTEGRAL)
+            and (v.decimal_parts(other.type))
         ):
             folded = cast(one, other.type, zone)
             if folded.is_constant:
@@ -85,7 +85,7 @@ def _common(left: Value, right: Value, what: str) -> DataType:
     if (
         v.is_numeric(left.type)
         and v.is_numeric(right.type)
-        and (v.decimal_of(left.type) or v.decimal_of(right.type))
+        and (v.decimal_parts(left.type) or v.decimal_parts(right.type))
     ):
         common: DataType | None = _decimal_pair(left, right)
     elif isinstance(left.type, str) or isinstance(right.type, str):
@@ -243,7 +243,7 @@ def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if operator == "div":
         return _integer_division(left, right, zone)
     decimals = (
-        (v.decimal_of(left.type) or v.decimal_of(right.type))
+        (v.decimal_parts(left.type) or v.decimal_parts(right.type))
         and left.type not in v.FRACTIONAL
         and right.type not in v.FRACTIONAL
     )
@@ -260,7 +260,10 @@ def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if common in v.FRACTIONAL:
         return v.combine(f"({left.sql} {operator} {right.sql})", common, (left, right))
     result = v.combine(f"{FUNCTIONS[operator]}({left.sql}, {right.sql})", common, (left, right), raises=True)
-    limits, most = _limits(operator, v.limits_of(left), v.limits_of(right)), 1 << (v.BITS[str(common)] - 1)
+    limits, most = (
+        _limits(operator, v.limits_of(left), v.limits_of(right)),
+        1 << (v.INTEGER_BITS[str(common)] - 1),
+    )
     if -most <= limits.least and limits.greatest < most:
         return replace(v.combine(result.sql, common, (left, right)), limits=limits)
     return result
@@ -314,7 +317,7 @@ def _remainder(left: Value, right: Value, data_type: DataType) -> Value:
 def _integer_division(left: Value, right: Value, zone: Zone) -> Value:
     if left.type in v.FRACTIONAL or right.type in v.FRACTIONAL:
         raise v.mismatch("the operator div", left.type, right.type)
-    if v.decimal_of(left.type) or v.decimal_of(right.type):
+    if v.decimal_parts(left.type) or v.decimal_parts(right.type):
         (p1, s1), (p2, s2) = v.as_decimal(left), v.as_decimal(right)
         scale = max(s1, s2)
         if max(p1 - s1, p2 - s2) + scale > 38:
@@ -423,7 +426,7 @@ def _limits(operator: str, left: Limits, right: Limits) -> Limits:
 def _slow_decimal(operator: str, left: Value, right: Value, kind: str, *, fits: bool = False) -> Value:
     """Returns a decimal operation that a kernel computes, as an intermediate result may exceed DuckDB's 128
     bits. `fits`: no result has more digits than its type."""
-    parts = v.decimal_of(kind)
+    parts = v.decimal_parts(kind)
     assert parts is not None
     sides = [_as(side, *v.as_decimal(side)) for side in (left, right)]
     digits = kernel_sql("decimal", "decimal(38,0)", f"'{operator}'", *sides, str(parts[1]))
@@ -449,7 +452,7 @@ def _aligned(value: Value, scale: int) -> str:
 
 
 def _as(value: Value, precision: int, scale: int) -> str:
-    return value.sql if v.decimal_of(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, {scale}))"
+    return value.sql if v.decimal_parts(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, {scale}))"
 
 
 def unscaled(sql: str, scale: int, precision: int, *, short: bool = False) -> str:
@@ -488,7 +491,7 @@ def _negated(value: Value) -> str:
     if value.type in v.INTEGRAL:
         overflow = v.failure("ARITHMETIC_OVERFLOW", "'overflow of a negative number'")
         return (
-            f"(CASE WHEN {value.sql} = {-(1 << (v.BITS[str(value.type)] - 1))} THEN {overflow} ELSE -"
+            f"(CASE WHEN {value.sql} = {-(1 << (v.INTEGER_BITS[str(value.type)] - 1))} THEN {overflow} ELSE -"
             f" {value.sql} END)"
         )
     return f"(- {value.sql})"
@@ -502,7 +505,7 @@ def negative(value: Value, zone: Zone) -> Value:
         value = cast(value, "double", zone)
     if not v.is_numeric(value.type):
         raise v.mismatch("the operator -", value.type)
-    sql, decimal = _negated(value), v.decimal_of(value.type)
+    sql, decimal = _negated(value), v.decimal_parts(value.type)
     if decimal and decimal[0] > 34:  # Spark rounds these to 34 digits
         least = (
             f"CAST('1{'0' * (34 - decimal[1])}' AS DECIMAL(38, {decimal[1]}))" if decimal[1] <= 34 else "0"

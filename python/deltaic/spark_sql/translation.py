@@ -580,7 +580,7 @@ def number(text: str) -> Value:
         return literal(value, v.decimal(precision, exponent))
     whole = int(text)
     for kind in ("integer", "long"):
-        if -(1 << (v.BITS[kind] - 1)) <= whole < 1 << (v.BITS[kind] - 1):
+        if -(1 << (v.INTEGER_BITS[kind] - 1)) <= whole < 1 << (v.INTEGER_BITS[kind] - 1):
             return Value(f"CAST({whole} AS {v.duckdb_type(kind)})", kind, False, constant=whole)
     digits = len(str(abs(whole)))
     if digits > 38:

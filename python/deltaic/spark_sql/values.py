@@ -7,14 +7,24 @@ Delta table can have.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, is_shape
+from deltaic.protocol.ddl import TO_DDL
+from deltaic.protocol.schema import (
+    INTEGER_BITS,
+    INTEGER_DIGITS,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Struct,
+    decimal_parts,
+    is_shape,
+)
 from deltaic.spark_sql.interval_types import (
     CALENDAR,
     DAY_TIME,
@@ -28,13 +38,21 @@ from deltaic.spark_sql.interval_types import (
 from deltaic.spark_sql.interval_types import DUCKDB_TYPES as _INTERVALS
 from deltaic.sql_text import duckdb_name, duckdb_text
 
-__all__ = ["CALENDAR", "DAYS", "DAY_TIME", "YEAR_MONTH", "is_day_time", "is_interval", "is_year_month"]
+__all__ = [
+    "CALENDAR",
+    "DAYS",
+    "DAY_TIME",
+    "INTEGER_BITS",
+    "YEAR_MONTH",
+    "decimal_parts",
+    "is_day_time",
+    "is_interval",
+    "is_year_month",
+]
 
-INTEGRAL = ("byte", "short", "integer", "long")
+INTEGRAL = tuple(INTEGER_BITS)
 FRACTIONAL = ("float", "double")
 TEMPORAL = ("date", "timestamp", "timestamp_ntz")
-BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-_INTEGRAL_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 _PRIMITIVE_SQL = {
     "byte": "TINYINT",
     "short": "SMALLINT",
@@ -52,8 +70,6 @@ _PRIMITIVE_SQL = {
     "void": "INTEGER",
     **_INTERVALS,
 }
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 
 
 class _Missing:
@@ -203,23 +219,17 @@ def computed_once(value: Value, build: Callable[[Value], Value]) -> Value:
     return combine(sql, made.type, [value], nullable=made.nullable, raises=made.raises)
 
 
-def decimal_of(data_type: DataType) -> tuple[int, int] | None:
-    """Returns (precision, scale) of a decimal type, or None for any other type."""
-    match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None
-    return (int(match[1]), int(match[2])) if match else None
-
-
 def decimal(precision: int, scale: int) -> str:
     return f"decimal({precision},{scale})"
 
 
 def is_numeric(data_type: DataType) -> bool:
-    return data_type in INTEGRAL or data_type in FRACTIONAL or decimal_of(data_type) is not None
+    return data_type in INTEGRAL or data_type in FRACTIONAL or decimal_parts(data_type) is not None
 
 
 def is_primitive(name: str) -> bool:
     """True if a text is the name of a type without parts, such as `long`."""
-    return name in _PRIMITIVE_SQL or decimal_of(name) is not None
+    return name in _PRIMITIVE_SQL or decimal_parts(name) is not None
 
 
 def duckdb_type(data_type: DataType) -> str:
@@ -227,7 +237,7 @@ def duckdb_type(data_type: DataType) -> str:
     if isinstance(data_type, str):
         if known := _PRIMITIVE_SQL.get(data_type):
             return known
-        if parts := decimal_of(data_type):
+        if parts := decimal_parts(data_type):
             return f"DECIMAL({parts[0]}, {parts[1]})"
         if is_shape(data_type):
             return "BLOB"
@@ -248,7 +258,7 @@ def duckdb_type(data_type: DataType) -> str:
 def type_text(data_type: DataType) -> str:
     """Returns a type as Spark's DDL names it, for error messages and the list of forms in docs/sql.md."""
     if isinstance(data_type, str):
-        return _DDL.get(data_type, data_type)
+        return TO_DDL.get(data_type, data_type)
     if isinstance(data_type, Array):
         return f"array<{type_text(data_type.element)}>"
     if isinstance(data_type, Map):
@@ -273,9 +283,9 @@ def as_decimal(value: Value | DataType) -> tuple[int, int]:
         if value.type in INTEGRAL and value.type != "byte" and written:
             return len(str(abs(value.constant))), 0
         value = value.type
-    if found := decimal_of(value):
+    if found := decimal_parts(value):
         return found
-    return _INTEGRAL_DIGITS[str(value)], 0
+    return INTEGER_DIGITS[str(value)], 0
 
 
 def wider_decimal(left: tuple[int, int], right: tuple[int, int]) -> str:
@@ -297,7 +307,7 @@ def limits_of(value: Value) -> Limits:
         return Limits(value.constant, value.constant)
     if value.limits is not None:
         return value.limits
-    most = 1 << (BITS[str(value.type)] - 1) if value.type in INTEGRAL else 10**precision
+    most = 1 << (INTEGER_BITS[str(value.type)] - 1) if value.type in INTEGRAL else 10**precision
     return Limits(-most if value.type in INTEGRAL else 1 - most, most - 1)
 
 
@@ -306,7 +316,7 @@ def short(value: Value) -> str | None:
     if the number may have more."""
     precision, scale = as_decimal(value)
     if precision <= 18:
-        return value.sql if decimal_of(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, 0))"
+        return value.sql if decimal_parts(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, 0))"
     if value.narrow is not None:
         return value.narrow
     if value.is_constant and value.constant is None:
@@ -352,7 +362,7 @@ def _common_number(left: DataType, right: DataType) -> str:
 def _common_with_string(other: DataType) -> DataType | None:
     if other in INTEGRAL:
         return "long"
-    if other in FRACTIONAL or decimal_of(other):
+    if other in FRACTIONAL or decimal_parts(other):
         return "double"
     return other if isinstance(other, str) else None
 
@@ -421,14 +431,14 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
         common = _common_nested(left, right)
         inner = [tightest(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False)]
         return None if None in inner else common
-    if decimal_of(left) and decimal_of(right) and left != right:
+    if decimal_parts(left) and decimal_parts(right) and left != right:
         return None
-    if (decimal_of(left) or decimal_of(right)) and (left in FRACTIONAL or right in FRACTIONAL):
+    if (decimal_parts(left) or decimal_parts(right)) and (left in FRACTIONAL or right in FRACTIONAL):
         return None
     if isinstance(left, Map) or isinstance(right, Map) or _text_meets_other(left, right):
         return None
     common = common_type(left, right)
-    return None if any(decimal_of(side) and common != side for side in (left, right)) else common
+    return None if any(decimal_parts(side) and common != side for side in (left, right)) else common
 
 
 def holds(data_type: DataType, is_wanted: Callable[[DataType], bool]) -> bool:

@@ -137,7 +137,7 @@ def _decimal(part: str, target: DataType, zone: Zone) -> str:
         return cast(Value(f"{part}.whole", "long"), target, zone, safe=True).sql
     if target == "boolean":
         return f"({part}.text <> '0')"
-    if target in v.FRACTIONAL or v.decimal_of(target):
+    if target in v.FRACTIONAL or v.decimal_parts(target):
         return cast(Value(f"{part}.text", "string"), target, zone, safe=True).sql
     if target == "timestamp":
         return _from_seconds(f"TRY_CAST({part}.text AS DECIMAL(29, 9))", "DECIMAL(29, 9)")

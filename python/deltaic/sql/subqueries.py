@@ -6,14 +6,13 @@ All tables, including the changed one, are read at the versions that they have w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import Token, edited
+from deltaic.sql_text import MAY_HOLD_QUERY, Token, edited
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
 """Words behind a bracket that holds a query."""
-_MAY_HOLD_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
 
 
 def engine_with(tables: Tables, table: DeltaTable) -> Engine:
@@ -36,7 +34,7 @@ def engine_with(tables: Tables, table: DeltaTable) -> Engine:
 
 def hold_queries(texts: Sequence[str]) -> bool:
     """True if one of these conditions and values contains a subquery."""
-    return any(_holds_query(text) for text in texts if _MAY_HOLD_QUERY.search(text))
+    return any(_holds_query(text) for text in texts if MAY_HOLD_QUERY.search(text))
 
 
 def _holds_query(text: str) -> bool:

@@ -24,6 +24,7 @@ from deltaic.errors import (
     ProtocolChangedException,
 )
 from deltaic.protocol.actions import Metadata
+from deltaic.transaction import timestamps
 
 
 class Isolation(Enum):
@@ -36,13 +37,11 @@ class Isolation(Enum):
 
 # Setting these properties to these values keeps the actions of a concurrent transaction valid, so it is no
 # conflict.
-_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 _HARMLESS_PROPERTIES = {
     "delta.enableDeletionVectors": ("true",),
     "delta.checkpointPolicy": ("v2",),
-    _IN_COMMIT_TIMESTAMPS: ("true",),
+    timestamps.ENABLED: ("true",),
 }
-_ENABLEMENT = ("delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp")
 
 
 @dataclass(frozen=True)
@@ -253,8 +252,8 @@ def _without_marks(metadata: Metadata) -> Any:
 
 
 def _is_harmless(key: str, configuration: Mapping[str, str]) -> bool:
-    if key in _ENABLEMENT:
-        return key in configuration and _is_harmless(_IN_COMMIT_TIMESTAMPS, configuration)
+    if key in (timestamps.SINCE_VERSION, timestamps.SINCE_TIME):
+        return key in configuration and _is_harmless(timestamps.ENABLED, configuration)
     return configuration.get(key, "").lower() in _HARMLESS_PROPERTIES.get(key, ())
 
 

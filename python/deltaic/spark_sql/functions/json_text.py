@@ -40,7 +40,7 @@ def _is_written(kind: DataType) -> bool:
         return kind.key in _KEYS and _is_written(kind.value)
     if isinstance(kind, Struct):
         return all(_is_written(field.type) for field in kind.fields)
-    decimal = v.decimal_of(kind)
+    decimal = v.decimal_parts(kind)
     # Java writes small numbers of a larger scale with an exponent
     return kind in _WRITTEN or (decimal is not None and decimal[1] <= 6)
 
@@ -85,7 +85,7 @@ def _is_read(kind: DataType) -> bool:
 
 def _is_cast(kind: DataType) -> bool:
     """True if the kernel returns values of a type as text, which DuckDB's SQL casts to the type."""
-    return kind in _AS_TEXT or v.decimal_of(kind) is not None
+    return kind in _AS_TEXT or v.decimal_parts(kind) is not None
 
 
 def _as_read(kind: DataType) -> DataType:

@@ -63,7 +63,7 @@ def _pmod(arguments: list[Value], zone: Zone) -> Value:
     rest = operators.arithmetic("%", left, right, zone)
     if any(side.is_constant and side.constant is None for side in (left, right)):
         return rest
-    if v.decimal_of(rest.type) or rest.type not in (*v.INTEGRAL, *v.FRACTIONAL):
+    if v.decimal_parts(rest.type) or rest.type not in (*v.INTEGRAL, *v.FRACTIONAL):
         raise v.unsupported("function pmod", left.type, right.type)
     wide = "HUGEINT" if rest.type in v.INTEGRAL else "DOUBLE"
     divisor = f"CAST({right.sql} AS {wide})"
@@ -86,7 +86,7 @@ def _round(arguments: list[Value], zone: Zone) -> Value:
     as Spark's BigDecimal of Double.toString."""
     value = arguments[0]
     places = constant_int(arguments[1], "the places of round") if len(arguments) > 1 else 0
-    if decimal := v.decimal_of(value.type):
+    if decimal := v.decimal_parts(value.type):
         return _round_decimal(value, decimal, places)
     if value.type in v.INTEGRAL:
         if places >= 0:
@@ -157,7 +157,7 @@ def _bround(arguments: list[Value], zone: Zone) -> Value:
     """Builds bround: a half is rounded to the even neighbour."""
     value = arguments[0]
     places = constant_int(arguments[1], "the places of bround") if len(arguments) > 1 else 0
-    decimal = v.decimal_of(value.type)
+    decimal = v.decimal_parts(value.type)
     if value.type in v.INTEGRAL and places >= 0:
         return value
     if value.type == "double" and places == 0:
@@ -219,7 +219,7 @@ def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         value = arguments[0]
-        if decimal := v.decimal_of(value.type):
+        if decimal := v.decimal_parts(value.type):
             if decimal[1] == 0:
                 return value
             kind = v.decimal(decimal[0] - decimal[1] + 1, 0)
@@ -248,7 +248,7 @@ def _whole_at(function: str) -> Callable[[list[Value], Zone], Value]:
         if value.type in v.FRACTIONAL:
             value = cast(value, v.decimal(30, 15) if value.type == "double" else v.decimal(14, 7), zone)
         decimal = v.as_decimal(value.type)
-        if not v.decimal_of(value.type):
+        if not v.decimal_parts(value.type):
             value = cast(value, v.decimal(*decimal), zone)
         precision, scale = _round_type(decimal, places)
         kind = v.decimal(precision, scale)
@@ -460,7 +460,7 @@ form(
 def _bit(arguments: list[Value], zone: Zone) -> Value:
     """Builds bit_get: one bit of a whole number; bit 0 is the lowest."""
     value, place = arguments
-    bits = v.BITS[str(value.type)]
+    bits = v.INTEGER_BITS[str(value.type)]
     wrong = v.failure(
         "INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE", f"'the position of a bit is 0 to {bits - 1}'"
     )

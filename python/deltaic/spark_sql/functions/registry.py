@@ -254,7 +254,7 @@ def _any(found: DataType, target: DataType) -> bool:
     return (
         not (v.is_numeric(found) and v.is_numeric(target))
         or _widens(found, target)
-        or v.decimal_of(target) is not None
+        or v.decimal_parts(target) is not None
     )
 
 
@@ -343,7 +343,7 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
     matches = {
         "integral": found in v.INTEGRAL,
         "numeric": v.is_numeric(found),
-        "decimal": v.decimal_of(found) is not None,
+        "decimal": v.decimal_parts(found) is not None,
         "temporal": found in v.TEMPORAL,
         "interval": v.is_interval(found),
     }

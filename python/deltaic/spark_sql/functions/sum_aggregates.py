@@ -43,7 +43,7 @@ def sum_of(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if value.type in v.FRACTIONAL:
         wide = cast(value, "double", zone)
         return v.combine(call("sum", wide, distinct), "double", [wide], nullable=True)
-    if parts := v.decimal_of(value.type):
+    if parts := v.decimal_parts(value.type):
         data_type = v.decimal(min(38, parts[0] + 10), parts[1])
         total = f"sum({'DISTINCT ' if distinct else ''}{value.narrow or value.sql})"
         return v.combine(
@@ -64,7 +64,7 @@ def average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         return v.combine(call("avg", wide, distinct), "double", [wide], nullable=True)
     if v.is_day_time(value.type) or v.is_year_month(value.type):
         return _average_interval(value, distinct)
-    parts = v.decimal_of(value.type)
+    parts = v.decimal_parts(value.type)
     if parts is None:
         raise v.unsupported("aggregate function avg", value.type)
     if parts[0] > 24:  # the exact quotient does not fit 38 digits
@@ -132,12 +132,12 @@ def try_sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 def _fits(value: Value) -> bool:
     """True if a sum of values of this decimal type fits 38 digits, however many rows there are."""
-    parts = v.decimal_of(value.type)
+    parts = v.decimal_parts(value.type)
     return parts is not None and parts[0] <= 24
 
 
 def try_average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     # the sum of decimals may overflow on the way
-    if v.decimal_of(arguments[0].type) and not _fits(arguments[0]):
+    if v.decimal_parts(arguments[0].type) and not _fits(arguments[0]):
         raise v.unsupported("aggregate function try_avg", arguments[0].type)
     return average(arguments, distinct, zone)

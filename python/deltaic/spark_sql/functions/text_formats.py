@@ -120,7 +120,7 @@ def _formatted(directive: _Directive, value: Value, zone: Zone) -> str:
 
 def _is_shown(value: Value) -> bool:
     """True if Java formats values of this type as `_shown_text` does."""
-    decimal = v.decimal_of(value.type)
+    decimal = v.decimal_parts(value.type)
     known = (*v.INTEGRAL, *v.FRACTIONAL, *v.TEMPORAL, "string", "boolean", "void")
     return value.type in known or (decimal is not None and decimal[1] <= 6)
 
@@ -136,7 +136,7 @@ def _shown_text(value: Value, zone: Zone) -> str:
 
 def _unsigned(value: Value, letter: str, zeros: int, refused: Exception) -> str:
     """A whole number in hexadecimal or octal digits, a negative one by its bits, filled up with zeros."""
-    bits = v.BITS[str(value.type)]
+    bits = v.INTEGER_BITS[str(value.type)]
     if letter == "o" and bits == 64:
         raise refused
     unsigned = f"CAST({value.sql} AS HUGEINT) & CAST({(1 << bits) - 1} AS HUGEINT)"

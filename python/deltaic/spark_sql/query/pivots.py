@@ -70,7 +70,7 @@ def _pivot(
     # The type of an aggregate is the same for all values of PIVOT.
     types = [_OverRows(translator, pivot_values[0][1]).value(tree).type for tree in trees]
     spread = all(
-        kind in (*v.INTEGRAL, *v.FRACTIONAL, "boolean") or v.decimal_of(kind) is not None for kind in types
+        kind in (*v.INTEGRAL, *v.FRACTIONAL, "boolean") or v.decimal_parts(kind) is not None for kind in types
     )
     columns, listed = [], []
     for shown, holds in pivot_values:
