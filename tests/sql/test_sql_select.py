@@ -133,6 +133,7 @@ def test_timestamps_of_versions_are_expressions_in_the_time_zone(table: deltaic.
             ("TIMESTAMP'2026-01-02 12:30:00' - INTERVAL 1 SECOND", 4),
             ("CAST('2026-01-03 10:00:00' AS DATE)", 3),
             ("current_date() - 1", 3),
+            ("'12000-01-01'", 3),
         ):
             assert values(f"SELECT count(*) FROM {path} TIMESTAMP AS OF {text}") == [(rows,)], text
         deltaic.sql(f"RESTORE {path} TIMESTAMP AS OF '2026-01-02 12:00:00'")
@@ -143,6 +144,7 @@ def test_timestamps_of_versions_are_expressions_in_the_time_zone(table: deltaic.
         ("'x'", "The provided timestamp"),
         ("(SELECT max(day) FROM t)", "subquery"),
         ("NULL", "The provided timestamp"),
+        ("DATE'-1000-01-01'", "before the first version"),
     ):
         with pytest.raises(DeltaError, match=error):
             deltaic.sql(f"SELECT * FROM {path} TIMESTAMP AS OF {text}", tables={"t": table})

@@ -188,6 +188,15 @@ def test_a_number_that_is_none_is_named(tmp_path: Path) -> None:
         history.Era.of(configuration)
 
 
+def test_a_time_that_no_datetime_can_have_is_named() -> None:
+    create(store := memory_store(), properties=ON)
+    commit(Snapshot.load(store), 2**62)
+    table = DeltaTable._of(Snapshot.load(store), {})
+    for shown in (table.history, table.detail):
+        with pytest.raises(ProtocolError, match=f"found {2**62} ms since 1970; expected the years 1 to 9999"):
+            shown()
+
+
 def test_restore_leaves_the_times_of_the_log_alone(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", pa.table({"a": [1]}))
     deltaic.write(table, pa.table({"a": [2]}), mode="append")

@@ -52,8 +52,29 @@ def milliseconds(timestamp: datetime | str) -> int:
 
 
 def moment(ms: int) -> datetime:
-    """Converts ms since 1970 to a datetime in UTC."""
-    return _EPOCH + timedelta(milliseconds=ms)
+    """Converts a time of the log, in ms since 1970, to a datetime in UTC. A time outside the years 1 to 9999
+    is a ProtocolError."""
+    try:
+        return _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        raise ProtocolError(
+            "a time in the log is out of range", found=f"{ms} ms since 1970", expected="the years 1 to 9999"
+        ) from None
+
+
+def travel_time(micros: int | None, text: str) -> datetime:
+    """Returns the timestamp of time travel as a datetime in UTC. `micros`: the value of its SQL expression
+    `text`, in microseconds since 1970; null is an InvalidArgumentError. A time before the year 1 or after
+    9999 becomes the first or the last time that a datetime can have: no commit is older or newer."""
+    if micros is None:
+        raise InvalidArgumentError(
+            f"The provided timestamp ({text}) cannot be converted to a valid timestamp", found=text
+        )
+    least, most = (
+        (time.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
+        for time in (datetime.min, datetime.max)
+    )
+    return _EPOCH + timedelta(microseconds=min(max(micros, least), most))
 
 
 def commit_times(listing: Listing) -> dict[int, int]:

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any, Literal
 
 from deltaic.commands.create import computing_with
@@ -17,6 +17,7 @@ from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.types import described, of_frame
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, VersionNotFoundError
+from deltaic.log.history import travel_time
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.evolution import Widening
@@ -46,7 +47,6 @@ from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 _numbers = itertools.count()
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def timestamp_of(spark: Any, text: str, sql: Callable[[Any, str], Any] = spark_sql) -> datetime:
@@ -55,12 +55,8 @@ def timestamp_of(spark: Any, text: str, sql: Callable[[Any, str], Any] = spark_s
     with named_errors():
         micros = sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
     if micros is None and settings.is_off(spark, settings.STRICT_TIMES):
-        return _EPOCH
-    if micros is None:
-        raise InvalidArgumentError(
-            f"The provided timestamp ({text}) cannot be converted to a valid timestamp", found=text
-        )
-    return _EPOCH + timedelta(microseconds=micros)
+        micros = 0
+    return travel_time(micros, text)
 
 
 class SparkTables(Tables):

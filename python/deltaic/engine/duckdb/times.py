@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
 from deltaic.deferred import pyarrow as pa
 from deltaic.engine.duckdb.engine import LocalEngine
-from deltaic.errors import InvalidArgumentError
+from deltaic.log.history import travel_time
 from deltaic.plan.nodes import Project
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def timestamp_of(text: str) -> datetime:
@@ -19,8 +17,4 @@ def timestamp_of(text: str) -> datetime:
     value = engine.resolve(f"unix_micros(TRY_CAST(({text}) AS TIMESTAMP))", {})
     one = engine.source(pa.table({"one": [1]}), "d")
     (micros,) = engine.to_table(engine.run(Project(one, (("micros", value),), "d")))["micros"].to_pylist()
-    if micros is None:
-        raise InvalidArgumentError(
-            f"The provided timestamp ({text}) cannot be converted to a valid timestamp", found=text
-        )
-    return _EPOCH + timedelta(microseconds=micros)
+    return travel_time(micros, text)
