@@ -30,6 +30,9 @@ _TOKEN = re.compile(
 _COMMENT_MARK = re.compile(r"/\*(?!\+)|\*/")  # `/*+` opens a hint, in which no comment stands
 MAY_HOLD_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
 """Matches a word that every subquery contains. A text without such a word has no subquery."""
+MOST_DIGITS = 1000
+"""Maximum number of characters of a number; a longer one is an InvalidArgumentError. Python converts at most
+4,300 digits to an int."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\u0000"})

@@ -135,7 +135,7 @@ def test_residual_conditions(table: DeltaTable, live: pa.Table) -> None:
 
 def test_limit(table: DeltaTable) -> None:
     whole = table.scan(["id"], "id > 10").to_arrow()["id"].to_pylist()
-    for limit in (0, 1, 7, 249, 251, 10_000):
+    for limit in (0, 1, 7, 249, 251, 10_000, 10**30):
         rows = table.scan(["id"], "id > 10", limit=limit)
         assert rows.to_arrow()["id"].to_pylist() == whole[:limit]
         assert rows.count() == len(whole[:limit])

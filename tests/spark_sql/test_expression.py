@@ -40,6 +40,7 @@ ONE = {"t": TABLE}
         "a as b",
         "*",
         "0x1F",
+        "9" * 5000,
         "case when a then",
     ],
 )

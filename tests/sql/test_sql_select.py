@@ -92,6 +92,7 @@ def test_union_order_limit(table: deltaic.DeltaTable) -> None:
         (14,),
         (13,),
     ]
+    assert len(values(f"SELECT id FROM t LIMIT {2**63}", t=table)) == 4
     assert values("SELECT DISTINCT part FROM t WHERE part IS NOT NULL ORDER BY part", t=table) == [
         ("a",),
         ("b",),

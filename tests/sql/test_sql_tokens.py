@@ -109,6 +109,7 @@ def test_string_literals_are_sparks(literal: str, value: str) -> None:
         ("", "empty"),
         (" ; ", "empty"),
         ("a; b", "one statement"),
+        ("SELECT " + "9" * 5000, "a number is too long"),
     ],
 )
 def test_text_that_is_no_statement(text: str, message: str) -> None:

@@ -95,7 +95,7 @@ def open_scan(scan: Scan, *, encoding: Encoding = PLAIN) -> _core.ReadStream:
         # With a small limit, further threads would decode rows that are not needed.
         threads=1 if scan.limit is not None and scan.limit <= BATCH_ROWS else configuration.current().threads,
         memory_limit=configuration.budget().readers,
-        limit=scan.limit,
+        limit=None if scan.limit is None else min(scan.limit, 2**63 - 1),
         batch_size=BATCH_ROWS if scan.limit is None else max(1, min(scan.limit, BATCH_ROWS)),
         encoded=list(encoding.encoded),
         views=list(encoding.views),

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark_sql.grammar import DIALECT
 from deltaic.spark_sql.text_cache import TextCache
+from deltaic.sql_text import MOST_DIGITS
 
 _KEPT_CHARACTERS = 300_000
 """Maximum number of characters of all texts in the cache of parsed trees."""
@@ -58,6 +59,12 @@ def tokenize(text: str) -> list[Token]:
                 where=_position(token),
                 found=_excerpt(text),
                 expected="X'...'",
+            )
+        if token.token_type == TokenType.NUMBER and len(token.text) > MOST_DIGITS:
+            raise InvalidArgumentError(
+                "a number is too long",
+                found=f"{len(token.text)} characters",
+                expected=f"at most {MOST_DIGITS}",
             )
         if token.token_type == TokenType.SEMICOLON:
             raise InvalidArgumentError(

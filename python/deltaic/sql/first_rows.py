@@ -167,7 +167,7 @@ def _first(stream: Any, places: Sequence[int], schema: Schema, rows: int | None)
     def batches() -> Iterator[pa.RecordBatch]:
         left = sys.maxsize if rows is None else rows
         for batch in pa.RecordBatchReader.from_stream(stream):
-            part = batch.slice(0, left)
+            part = batch.slice(0, min(left, batch.num_rows))
             yield pa.RecordBatch.from_arrays([part.column(place) for place in places], schema=declared)
             left -= part.num_rows
             if left == 0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from deltaic.table import DeltaTable
 
-_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<time>\d{17}))")
+_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d{1,18})|(?P<time>\d{17}))")
 """Matches `path@v3` and `path@yyyyMMddHHmmssSSS`."""
 
 

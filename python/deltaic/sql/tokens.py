@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql.text_cache import TextCache
-from deltaic.sql_text import Token, edited, string_value, tokens
+from deltaic.sql_text import MOST_DIGITS, Token, edited, string_value, tokens
 
 _T = TypeVar("_T")
 
@@ -27,6 +27,12 @@ def _tokens(text: str) -> tuple[Token, ...]:
                 "SQL does not parse: a quote or a comment is never closed",
                 where=f"character {token.start + 1}",
                 found=rest,
+            )
+        if token.kind == "number" and len(token.text) > MOST_DIGITS:
+            raise InvalidArgumentError(
+                "a number is too long",
+                found=f"{len(token.text)} characters",
+                expected=f"at most {MOST_DIGITS}",
             )
     return found
 

@@ -555,7 +555,7 @@ def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
         left = limit
         with reader:
             for batch in reader if left > 0 else ():
-                yield batch.slice(0, left)
+                yield batch.slice(0, min(left, batch.num_rows))
                 left -= min(left, batch.num_rows)
                 if left == 0:
                     return
