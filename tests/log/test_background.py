@@ -15,6 +15,7 @@ import deltaic
 from deltaic.log import background, checkpoint
 from deltaic.log.background import Queue
 from deltaic.log.checksum import checksum_path
+from deltaic.log.compaction import compacted_path
 from deltaic.log.segment import checkpoint_path, commit_path
 from deltaic.log.snapshot import Snapshot
 from log_actions import append, create, memory_store, paths
@@ -47,6 +48,26 @@ def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) 
     there = [version for version in range(5) if snapshot.store.head(checkpoint_path(version)) is not None]
     assert there == [1, 4]
     assert paths(Snapshot.load(snapshot.store)) == [f"{number}.parquet" for number in range(1, 5)]
+
+
+def test_a_compacted_range_takes_no_checkpoints_place(later: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, release, real = threading.Event(), threading.Event(), checkpoint.write
+
+    def slow(snapshot: Snapshot, *, now: int) -> dict[str, object]:
+        begun.set()
+        assert release.wait(10)
+        return real(snapshot, now=now)
+
+    monkeypatch.setattr(checkpoint, "write", slow)
+    snapshot = create(memory_store(), properties={"delta.checkpointInterval": "2"})
+    with deltaic.configure(log_compaction_interval=3):
+        for number in (1, 2, 3, 4, 5):
+            snapshot = append(snapshot, f"{number}.parquet")
+            assert number != 2 or begun.wait(10)
+    release.set()
+    assert background.wait(10)
+    assert snapshot.store.head(checkpoint_path(4)) is not None
+    assert snapshot.store.head(compacted_path(3, 5)) is not None
 
 
 @pytest.mark.parametrize("is_superseded", [False, True])

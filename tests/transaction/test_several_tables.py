@@ -534,10 +534,11 @@ def test_a_reader_that_cannot_learn_the_decision_says_so(
     id = _leave(monkeypatch, "decided", a, b)
     record = Path(a.location, intents.record_path(id))
     text = record.read_text()
-    record.write_text('{"state": "perhaps"}')
-    for work in (lambda: DeltaTable(b.location), lambda: b.delete("id = 1")):
-        with pytest.raises(CommitError, match="cannot be read from its record"):
-            work()
+    for broken in ('{"state": "perhaps"}', "{", "[" * 60_000):
+        record.write_text(broken)
+        for work in (lambda: DeltaTable(b.location), lambda: b.delete("id = 1")):
+            with pytest.raises(CommitError, match="cannot be read from its record"):
+                work()
     assert ids(DeltaTable(b.location, version=1)) == [1, 2, 3]
     record.write_text(text)
     assert ids(b.location) == [1, 3, 102]

@@ -1,9 +1,9 @@
 """Background work on a table's log after a commit returned, such as a checkpoint: one thread for each table
-with pending work.
+and kind of work.
 
-A thread pauses after each work, and ends if its table has no more work then. The interpreter waits for the
-threads, so submitted work is done before the process ends. If two works wait for one table, only the later
-one is done, as it is for a newer version.
+A thread pauses after each work, and ends if no more work waits for it then. The interpreter waits for the
+threads, so submitted work is done before the process ends. If two works of one kind wait for one table, only
+the later one is done, as it is for a newer version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PAUSE = 0.02
 
 
 class Queue(ProcessState):
-    """Pending work by table. A forked child starts with an empty queue."""
+    """Pending work by table and kind of work. A forked child starts with an empty queue."""
 
     def reset(self) -> None:
         self._changed = threading.Condition()
@@ -31,7 +31,8 @@ class Queue(ProcessState):
         self._waiters = 0
 
     def submit(self, table: str, work: Work) -> None:
-        """Runs `work` in the background, after the work that is running for the same table."""
+        """Runs `work` in the background, after the running work of the same table, and in place of its work
+        that has not begun. `table`: a location and a kind of work."""
         settings = copy_context()  # of `with deltaic.configure(...)`, which a new thread does not see
         with self._changed:
             self._waiting[table] = lambda: settings.run(work)

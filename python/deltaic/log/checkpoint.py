@@ -138,22 +138,18 @@ def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[
         log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
         return
 
-    def work() -> None:
-        if checkpoints:
-            _logged(lambda: _write_due(snapshot, options, clock), snapshot, "checkpoint")
-        if compacts:
-            _logged(
-                lambda: compaction.compact(snapshot, snapshot.version + 1 - interval, snapshot.version),
-                snapshot,
-                "compacted range",
-            )
-
-    if not checkpoints and not compacts:
-        return
-    if configuration.current().background_checkpoints:
-        background.submit(snapshot.location, work)
-    else:
-        work()
+    due: dict[str, Callable[[], object]] = {}
+    if checkpoints:
+        due["checkpoint"] = partial(_write_due, snapshot, options, clock)
+    if compacts:
+        first_compacted = snapshot.version + 1 - interval
+        due["compacted range"] = partial(compaction.compact, snapshot, first_compacted, snapshot.version)
+    for what, work in due.items():
+        if configuration.current().background_checkpoints:
+            # Each kind has a queue of its own, in which newer work takes the place of older work.
+            background.submit(f"{snapshot.location}, {what}", partial(_logged, work, snapshot, what))
+        else:
+            _logged(work, snapshot, what)
 
 
 def _logged(work: Callable[[], object], snapshot: Snapshot, what: str) -> None:

@@ -6,7 +6,6 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.errors import DeltaError, UnsupportedFeatureError
+from deltaic.errors import DeltaError
 from deltaic.log import intents
 from deltaic.log.history import commit_times
 from deltaic.log.segment import (
@@ -213,7 +212,7 @@ def _may_go(snapshot: Snapshot, listing: Listing, base: Checkpoint) -> bool:
         try:
             if protocol is not None:
                 features.check_writable(Protocol.from_json(protocol), snapshot.metadata)
-        except (UnsupportedFeatureError, DeltaError) as error:
+        except DeltaError as error:
             log.info(
                 "%s: the log is left as it is, as its checkpoints are protected: %s", snapshot.location, error
             )
@@ -272,9 +271,5 @@ def _clean_sidecars(store: _core.Store, before: int) -> int:
         log.warning("%s: no sidecar is deleted, as a checkpoint cannot be read: %s", store.location, error)
         return 0
     old = entries.filter(pc.less(entries.column("modification_time"), before)).column("path").to_pylist()
-    unnamed = list(_without(old, named))
+    unnamed = [path for path in old if path.rsplit("/", 1)[-1] not in named]
     return store.delete(pa.array(unnamed, pa.string())) if unnamed else 0
-
-
-def _without(paths: Iterable[str], names: set[str]) -> Iterable[str]:
-    return (path for path in paths if path.rsplit("/", 1)[-1] not in names)

@@ -143,10 +143,14 @@ def decision(store: Store, transaction: str) -> bool | None:
     undecided."""
     path = record_path(transaction)
     try:
-        record = parse_json(store.get(path, most=_MOST_BYTES))
+        text = store.get(path, most=_MOST_BYTES)
     except FileNotFoundError:
         return None
-    state = record.get("state") if isinstance(record, dict) else None
+    try:
+        record = parse_json(text)
+    except (ValueError, RecursionError):
+        record = text[:80]
+    state = record.get("state") if isinstance(record, dict) else record
     if state not in ("committed", "aborted"):
         raise ProtocolError(
             "the record of a transaction over several tables cannot be read",
