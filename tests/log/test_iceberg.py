@@ -834,6 +834,16 @@ def test_a_foreign_folder_is_left_alone(path: str, caplog: pytest.LogCaptureFixt
     assert (folder / "v3.metadata.json").read_text() == '{"format-version": 2}'
 
 
+@pytest.mark.parametrize("size", [0, 100])
+def test_metadata_that_was_lost_with_the_power_is_written_again(path: str, size: int) -> None:
+    table = made(path, NUMBERS)
+    deltaic.write(path, NUMBERS, mode="append")
+    newest(path).write_bytes(newest(path).read_bytes()[:size])
+    iceberg._TABLES.reset()
+    deltaic.write(path, NUMBERS, mode="append")
+    assert [each.summary["delta-version"] for each in check(table).snapshots()] == ["0", "2"]
+
+
 def test_commits_without_statistics_are_refused(path: str) -> None:
     table = made(path, NUMBERS)
     from deltaic.transaction.transaction import Transaction

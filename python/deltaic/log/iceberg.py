@@ -196,7 +196,7 @@ def check_added(version: int, adds: pa.Table) -> None:
 
 def _base(snapshot: Snapshot) -> _Base | None:
     """Reads the metadata from which that of the snapshot's version is derived: that of the version before,
-    else the newest. Metadata of a former table at the same location is deleted."""
+    else the newest. Incomplete metadata, and that of a former table at the same location, is deleted."""
     if (base := _read(snapshot, snapshot.version - 1)) is not None:
         return base
     names = [_OURS.fullmatch(path.rpartition("/")[2]) for path, _, _ in snapshot.store.entries(FOLDER)]
@@ -208,8 +208,9 @@ def _base(snapshot: Snapshot) -> _Base | None:
 
 
 def _read(snapshot: Snapshot, version: int) -> _Base | None:
-    """Reads the metadata of a version; None if there is none, or if it belongs to another Delta table, which
-    was at the same location. Metadata that another program wrote is a ProtocolError."""
+    """Reads the metadata of a version; None if there is none, if it is incomplete, or if it belongs to
+    another Delta table, which was at the same location. Metadata that another program wrote is a
+    ProtocolError."""
     path = metadata_path(version)
     kept = _TABLES.newest(snapshot.location)
     is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (
@@ -221,6 +222,9 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
     try:
         document = json.loads(snapshot.store.get(path))
     except FileNotFoundError:
+        return None
+    except ValueError:  # the computer lost power before the system had written the file to the disk
+        log.warning("%s/%s is incomplete and is passed over", snapshot.location, path)
         return None
     properties = document.get("properties", {}) if isinstance(document, dict) else {}
     if TABLE not in properties:
