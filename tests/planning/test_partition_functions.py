@@ -99,6 +99,13 @@ def test_what_fails_is_left_to_the_rows(table: deltaic.DeltaTable) -> None:
         table.scan(["n"], "1 / cost > 0").to_arrow()
 
 
+def test_a_date_after_the_years_of_python_is_left_to_the_rows(tmp_path: Path) -> None:
+    days = pa.array([0, 4_000_000], pa.int32()).cast(pa.date32())
+    table = deltaic.write(tmp_path, pa.table({"day": days, "n": [1, 2]}), partition_by="day")
+    rows = table.scan(["n"], "year(day) > 9999")
+    assert rows.to_arrow()["n"].to_pylist() == [2]
+
+
 def test_many_partitions_are_left_to_the_rows(
     table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

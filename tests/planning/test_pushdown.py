@@ -90,6 +90,7 @@ def test_said_exactly(text: str, expected: object) -> None:
         "d > timestamp'2024-01-01 00:00:00'",
         "n = '2024-01-01 00:00:00Z'",
         "ts > '0001-01-01 00:00:00+10:00'",  # in the year 0 in UTC
+        "ts > '9999-12-31 23:00:00-05:00'",  # in the year 10000
         "a + 1 = 2",
         "a = i",
         "b = 'x\\\\y'",

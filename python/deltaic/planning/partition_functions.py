@@ -59,7 +59,10 @@ def partition_predicate(
         return None
     if matching.num_rows > MOST_IN_PREDICATE:
         return None
-    tests = [_is(row) for row in matching.select(names).to_pylist()]
+    try:
+        tests = [_is(row) for row in matching.select(names).to_pylist()]
+    except (OverflowError, ValueError):  # a date or timestamp after the year 9999, which Python does not have
+        return None
     return _core.Predicate.from_json(
         json.dumps({"op": "or", "args": tests} if tests else {"op": "false"}), snapshot.table_schema
     )
