@@ -153,10 +153,10 @@ fn parse(bytes: &[u8]) -> Option<Header> {
     let (mut uncompressed, mut compressed, mut checksum, mut field, mut index) = (None, None, None, 0, false);
     while let Some(kind) = input.field(&mut field)? {
         match (field, kind) {
-            (1, 5) => index = input.zigzag()? == INDEX_PAGE,
-            (2, 5) => uncompressed = Some(input.zigzag()?),
-            (3, 5) => compressed = Some(input.zigzag()?),
-            (4, 5) => checksum = Some(input.zigzag()?),
+            (1, 5) => index = input.int()? == INDEX_PAGE,
+            (2, 5) => uncompressed = Some(input.int()?),
+            (3, 5) => compressed = Some(input.int()?),
+            (4, 5) => checksum = Some(input.int()?),
             _ => input.skip(kind, MAX_DEPTH)?,
         }
     }
@@ -227,6 +227,12 @@ impl Input<'_> {
     fn zigzag(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some(((value >> 1) as i64) ^ -((value & 1) as i64))
+    }
+
+    /// Returns a number of 32 bits. A larger one is invalid: Parquet's own reader takes its lower 32 bits, so
+    /// that a page would have two sizes.
+    fn int(&mut self) -> Option<i64> {
+        i32::try_from(self.zigzag()?).ok().map(i64::from)
     }
 
     /// Returns the type of the next field, and sets `number` to the field's number. `Some(None)` at the end
@@ -313,6 +319,13 @@ mod tests {
         for broken in [&[][..], &[0x15, 4, 0x15, 4, 0], &[0x15, 4, 0x15, 4, 0x15, 6, 0]] {
             assert_eq!(with_checksum(broken, 7), None);
         }
+    }
+
+    #[test]
+    fn sizes_of_more_than_32_bits() {
+        let size = |high: u8| parse(&[0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, high, 0x15, 6, 0]);
+        assert_eq!(size(0x0f).unwrap().uncompressed, i64::from(i32::MAX));
+        assert_eq!(size(0x1f), None);
     }
 
     #[test]
