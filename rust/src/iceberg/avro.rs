@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"Obj\x01";
-/// Maximum number of bytes of a decompressed block; a larger one is an error.
-const MOST_BLOCK_BYTES: u64 = 1 << 30;
+/// Maximum number of bytes of all decompressed blocks of a file; more are an error.
+const MOST_BYTES: u64 = 1 << 30;
 /// Number of bytes of values after which a block ends.
 const BLOCK_BYTES: usize = 1 << 20;
 const MOST_DEPTH: usize = 32;
@@ -335,6 +335,10 @@ pub struct Contents {
 
 /// Reads a container. Codecs: `null` and `deflate`.
 pub fn read(data: &[u8]) -> Result<Contents> {
+    read_within(data, MOST_BYTES)
+}
+
+fn read_within(data: &[u8], most: u64) -> Result<Contents> {
     let mut cursor = Cursor(data);
     if cursor.take(4)? != MAGIC {
         return Err(malformed("it does not begin with Obj and 1"));
@@ -368,14 +372,15 @@ pub fn read(data: &[u8]) -> Result<Contents> {
     }
     let layout = Layout::parse(schema.ok_or_else(|| malformed("it has no schema"))?)?;
     let marker = cursor.take(16)?;
-    let mut blocks = Vec::new();
+    let (mut blocks, mut left) = (Vec::new(), most);
     while !cursor.0.is_empty() {
         let count = cursor.long()?;
         let packed = cursor.bytes()?;
         if cursor.take(16)? != marker || count < 0 {
             return Err(malformed("a block does not end with the marker"));
         }
-        let values = if deflated { inflated(packed)? } else { packed.to_vec() };
+        let values = if deflated { inflated(packed, left)? } else { packed.to_vec() };
+        left = left.saturating_sub(values.len() as u64);
         // A value of Iceberg has at least one byte. Without this check, an empty block could declare 2^62
         // values without bytes.
         if count as u64 > values.len() as u64 {
@@ -387,12 +392,12 @@ pub fn read(data: &[u8]) -> Result<Contents> {
     Ok(Contents { layout, blocks })
 }
 
-fn inflated(packed: &[u8]) -> Result<Vec<u8>> {
+fn inflated(packed: &[u8], most: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let read = DeflateDecoder::new(packed).take(MOST_BLOCK_BYTES + 1).read_to_end(&mut out);
+    let read = DeflateDecoder::new(packed).take(most + 1).read_to_end(&mut out);
     read.map_err(|error| malformed("a block cannot be uncompressed").caused_by(error))?;
-    if out.len() as u64 > MOST_BLOCK_BYTES {
-        return Err(malformed("a block is too large").expected(format!("at most {MOST_BLOCK_BYTES} bytes")));
+    if out.len() as u64 > most {
+        return Err(malformed("its blocks are too large").expected(format!("at most {MOST_BYTES} bytes")));
     }
     Ok(out)
 }
@@ -453,6 +458,23 @@ mod tests {
                 assert!(contents.blocks.is_empty()); // a file may end where a block could begin
             }
         }
+    }
+
+    #[test]
+    fn the_blocks_of_a_file_have_a_limit_together() {
+        let mut container = Container::new(&[("avro.schema", "\"bytes\"")]);
+        for _ in 0..3 {
+            container
+                .push(|out| {
+                    bytes(out, &vec![0; BLOCK_BYTES]);
+                    Ok(())
+                })
+                .unwrap();
+        }
+        let file = container.finish().unwrap();
+        assert_eq!(read_within(&file, 4 * BLOCK_BYTES as u64).unwrap().blocks.len(), 3);
+        let error = read_within(&file, 2 * BLOCK_BYTES as u64).err().unwrap().to_string();
+        assert!(error.contains("its blocks are too large"), "{error}");
     }
 
     #[test]

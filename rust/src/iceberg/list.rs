@@ -25,6 +25,8 @@ const FIELDS: [(&str, &str, i32); 13] = [
 ];
 /// Version 3: the first row id of the manifest's rows; null for manifests of deletes.
 const FIRST_ROW_ID: &str = "first_row_id";
+/// Maximum number of manifests in a list that is read; more are an error.
+const MOST_MANIFESTS: usize = 1_000_000;
 
 fn schema(version: u8) -> String {
     let mut fields: Vec<_> =
@@ -73,7 +75,7 @@ pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
     container.finish()
 }
 
-/// Reads the manifests of a manifest list, as JSON. Fields that are not text or numbers are omitted.
+/// Reads the manifests of a manifest list, as JSON with the fields that are written here.
 pub fn read(data: &[u8]) -> Result<String> {
     let contents = avro::read(data)?;
     let Layout::Record(fields) = &contents.layout else {
@@ -83,9 +85,15 @@ pub fn read(data: &[u8]) -> Result<String> {
     for (count, block) in &contents.blocks {
         let mut cursor = Cursor(block);
         for _ in 0..*count {
+            if manifests.len() == MOST_MANIFESTS {
+                return Err(
+                    malformed("a list with too many manifests").expected(format!("at most {MOST_MANIFESTS}"))
+                );
+            }
             let mut manifest = Map::new();
             for (name, layout) in fields {
-                if let Some(value) = plain(&mut cursor, layout)? {
+                let is_known = name == FIRST_ROW_ID || FIELDS.iter().any(|(known, _, _)| known == name);
+                if let Some(value) = plain(&mut cursor, layout)?.filter(|_| is_known) {
                     manifest.insert(name.clone(), value);
                 }
             }
