@@ -10,6 +10,7 @@ use parquet::file::properties::{
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescriptor};
 use serde::Deserialize;
 
+use super::source::MOST_ROWS;
 use crate::error::{Error, Kind, Result};
 use crate::schema::TableSchema;
 
@@ -106,7 +107,7 @@ impl WriteOptions {
     }
     /// Rows of a row group.
     pub fn group_rows(&self) -> usize {
-        self.max_row_group_rows.unwrap_or(1 << 20).max(1)
+        self.max_row_group_rows.unwrap_or(1 << 20).clamp(1, MOST_ROWS)
     }
     /// Bytes of a row group.
     pub fn group_bytes(&self) -> u64 {

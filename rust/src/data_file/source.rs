@@ -21,6 +21,10 @@ const LARGEST_FOOTER: u64 = 256 << 20;
 /// Ranges with a smaller gap between them are fetched together.
 const GAP: u64 = 256 * 1024;
 
+/// Maximum number of rows of a row group; more are an error. Masks of the rows of a row group have a bit for
+/// each, also for rows that only the footer claims. Parquet's Java writer allows as many.
+pub const MOST_ROWS: usize = i32::MAX as usize;
+
 /// A file in a store, with the ranges of it that are in memory.
 #[derive(Debug, Clone)]
 pub struct FileBytes(Arc<Pieces>);
@@ -283,9 +287,9 @@ fn check_footer(file: &FileBytes, metadata: &ParquetMetaData) -> Result<()> {
         |message: &str, found: String| Err(Error::protocol(message).at(file.0.path.as_str()).found(found));
     let mut rows = 0_i64;
     for (index, group) in metadata.row_groups().iter().enumerate() {
-        if group.num_rows() < 0 {
+        if !usize::try_from(group.num_rows()).is_ok_and(|rows| rows <= MOST_ROWS) {
             return wrong(
-                "a row group has a negative number of rows",
+                "a row group has an impossible number of rows",
                 format!("row group {index}: {}", group.num_rows()),
             );
         }
@@ -333,8 +337,29 @@ pub fn empty_metadata() -> Result<ArrowReaderMetadata> {
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::metadata::{FileMetaData, RowGroupMetaData};
+
     use super::*;
     use crate::store::{OpenOptions, open};
+
+    #[test]
+    fn row_groups_have_a_limit_of_rows() {
+        let store = open("memory://groups/x", &OpenOptions::default()).unwrap();
+        let file = FileBytes::new(store, "f".to_owned(), 100, Arc::default());
+        let empty = empty_metadata().unwrap();
+        let schema = empty.metadata().file_metadata().schema_descr_ptr();
+        let checked = |rows: i64| {
+            let group = RowGroupMetaData::builder(Arc::clone(&schema)).set_num_rows(rows).build().unwrap();
+            let described = FileMetaData::new(1, rows, None, None, Arc::clone(&schema), None);
+            check_footer(&file, &ParquetMetaData::new(described, vec![group]))
+        };
+        let most = MOST_ROWS as i64;
+        assert!(checked(most).is_ok());
+        for rows in [-1, most + 1, i64::MAX] {
+            let error = checked(rows).unwrap_err().to_string();
+            assert!(error.contains("an impossible number of rows"), "{error}");
+        }
+    }
 
     #[test]
     fn windows_let_go_of_what_lies_before_them() {
