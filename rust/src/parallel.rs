@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::thread::Builder;
 
 use arrow::array::RecordBatch;
 
@@ -73,16 +74,24 @@ pub fn on_at_most<I: Sync, T: Send>(
             }
         }
     };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(run);
-        }
-        run();
-    });
+    at_once(threads, run);
     let mut done = done.into_inner().map_err(|_| Error::protocol("a worker failed"))?;
     done.sort_unstable_by_key(|(index, _)| *index);
     let done = done.into_iter().map(|(_, result)| result).collect::<Result<Vec<T>>>()?;
     if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
+}
+
+/// Calls `work` on the caller's thread and on further ones, `threads` in all; on fewer if the system starts no
+/// more.
+pub fn at_once(threads: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            if Builder::new().spawn_scoped(scope, &work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
 }
 
 /// Like [`on_threads`], all on the caller's thread: for work that takes less time than the start of a thread.

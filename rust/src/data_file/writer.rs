@@ -1,8 +1,8 @@
 //! Writes rows to data files: checks them, splits them by partition, and into files and row groups, and makes
 //! the `add` actions.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Builder;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
@@ -25,6 +25,7 @@ use crate::error::{Error, Kind, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::pages::checksums::ColumnWriters;
+use crate::parallel::on_at_most;
 use crate::schema::{ColumnMapping, Field, TableSchema};
 use crate::store::Store;
 
@@ -57,7 +58,13 @@ pub fn write(
     let (pool, started) = (Pool::default(), OnceLock::new());
     std::thread::scope(|scope| {
         let start = || {
-            started.get_or_init(|| (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())))).to_owned()
+            started
+                .get_or_init(|| {
+                    drop(scope.spawn(|| pool.work()));
+                    // Fewer threads can do the work, if the system starts no more.
+                    (1..threads).all(|_| Builder::new().spawn_scoped(scope, || pool.work()).is_ok());
+                })
+                .to_owned()
         };
         let mut writer = Writer::new(
             store,
@@ -224,11 +231,9 @@ impl<'a> Writer<'a> {
 
     /// Writes one file for each partition; each is encoded and written by one thread.
     fn write_small(&mut self, small: Vec<(usize, String, Vec<RecordBatch>)>) -> Result<()> {
-        let (next, finished) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let (store, shape, interrupt) = (self.store, &self.shape, self.interrupt);
+        let (store, shape, finished) = (self.store, &self.shape, Mutex::new(Vec::new()));
         let (schema, columns) = (self.schema, &self.columns);
         let write = |(number, path, pending): &(usize, String, Vec<RecordBatch>)| {
-            interrupt.check()?;
             let rows = match &pending[..] {
                 [one] => one.clone(),
                 [first, ..] => concat_batches(&first.schema(), pending)?,
@@ -244,25 +249,7 @@ impl<'a> Writer<'a> {
             lock(&finished).push((*number, file));
             Ok(())
         };
-        let work = || {
-            while let Some(file) = small.get(next.fetch_add(1, Ordering::Relaxed)) {
-                guard::guarded("the rows cannot be written", || write(file))
-                    .inspect_err(|_| next.store(small.len(), Ordering::Relaxed))?;
-            }
-            Ok(())
-        };
-        let outcome = std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..self.threads.number.min(small.len())).map(|_| scope.spawn(work)).collect();
-            let mine = work();
-            others.into_iter().fold(mine, |outcome, other| {
-                outcome.and(
-                    other
-                        .join()
-                        .unwrap_or_else(|_| Err(Error::new(Kind::Io, "the rows could not be written"))),
-                )
-            })
-        });
+        let outcome = on_at_most(self.threads.number, &small, self.interrupt, &write).map(drop);
         let mut files = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         files.sort_unstable_by_key(|(number, _)| *number);
         self.finished.append(&mut files);

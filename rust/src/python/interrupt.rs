@@ -1,8 +1,9 @@
 //! Runs long work without the interpreter's lock: Ctrl-C stops it, and a panic becomes an error.
 
 use std::cell::RefCell;
-use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -58,12 +59,22 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> +
     let interrupt = Interrupt::default();
     let (done, finished) = sync_channel(1);
     let finished = Mutex::new(finished);
+    let work = Mutex::new(Some(work));
+    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
     std::thread::scope(|scope| {
-        let token = interrupt.clone();
-        scope.spawn(move || {
-            let result = guarded(|| work(&token));
-            let _ = done.send(result); // the receiver outlives this thread
+        let (token, take) = (interrupt.clone(), &take);
+        let spawned = Builder::new().spawn_scoped(scope, move || {
+            if let Some(work) = take() {
+                let result = guarded(|| work(&token));
+                let _ = done.send(result); // the receiver outlives this thread
+            }
         });
+        if spawned.is_err()
+            && let Some(work) = take()
+        {
+            // The system starts no more threads, so signals wait for the end of the work.
+            return brief(py, || work(&interrupt));
+        }
         let mut stopped: Option<PyErr> = None;
         loop {
             let answer = py.detach(|| match finished.lock() {

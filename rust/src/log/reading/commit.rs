@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread::Builder;
 
 use arrow::array::{Array, RecordBatch};
 use serde::Deserialize;
@@ -201,10 +202,15 @@ impl Commit {
                             })
                         })
                 };
-                let workers: Vec<_> =
-                    chunks.iter().map(|chunk| scope.spawn(move || parse(chunk.clone()))).collect();
-                // A worker cannot panic.
-                parsed.extend(workers.into_iter().filter_map(|worker| worker.join().ok()));
+                let start = |chunk: &std::ops::Range<usize>| {
+                    let chunk = chunk.clone();
+                    Builder::new().spawn_scoped(scope, move || parse(chunk))
+                };
+                let workers: Vec<_> = chunks.iter().map(|chunk| (chunk, start(chunk))).collect();
+                parsed.extend(workers.into_iter().filter_map(|(chunk, worker)| match worker {
+                    Ok(worker) => worker.join().ok(),     // a worker cannot panic
+                    Err(_) => Some(parse(chunk.clone())), // the system starts no more threads
+                }));
             });
         }
         for chunk in parsed {
