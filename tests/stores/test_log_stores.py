@@ -251,8 +251,9 @@ def test_threads_wait_for_a_file_lock_too(tmp_path: Path) -> None:
         pytest.raises(CommitError, match="no lock"),
     ):
         pool.submit(lambda: FileLocks(timeout=0.05)(str(tmp_path)).__enter__()).result()
-    with FileLocks(timeout=0)(str(tmp_path)):
-        pass
+    for timeout in (0, float("inf")):
+        with FileLocks(timeout=timeout)(str(tmp_path)):
+            pass
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a system without fork")

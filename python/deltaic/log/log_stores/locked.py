@@ -71,7 +71,7 @@ class FileLocks:
     def _held(self, path: Path, location: str) -> Iterator[None]:
         deadline = time.monotonic() + self.timeout
         within = _of_this_process(str(path))
-        if not within.acquire(timeout=self.timeout):
+        if not within.acquire(timeout=min(self.timeout, threading.TIMEOUT_MAX)):
             raise self._not_had(path, location)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
