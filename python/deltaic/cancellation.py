@@ -27,8 +27,8 @@ class Cancellation:
         self._running: WeakSet[Stoppable] = WeakSet()
 
     def started_by(self, function: Callable[[], T]) -> Callable[[], T]:
-        """The function; work that it starts is stopped by `cancel`, also when it is done later, as by a
-        reader that the function gives."""
+        """Wraps a function, so that `cancel` stops the work that it starts. The work may go on after the
+        function returned: a reader that it returned reads later."""
 
         def run() -> T:
             token = _current.set((*_current.get(), self))
@@ -52,6 +52,7 @@ class Cancellation:
 
 
 def register(work: Stoppable) -> None:
-    """Makes work known to those who may stop it: called where work is made, by the thread that starts it."""
+    """Adds work to each Cancellation whose function is running in this thread. Called by the thread that
+    starts the work."""
     for each in _current.get():
         each.add(work)

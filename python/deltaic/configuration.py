@@ -44,11 +44,11 @@ class Configuration:
     `allowed_roots`: locations outside a table that its log may name. `cache_directory`, `cache_limit`:
     where local copies of immutable files of object stores are kept (None: nowhere), and how many bytes.
     `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a
-    bucket) -> storage options that are credentials. `background_checkpoints`: checkpoints are written
-    after the commit's answer. `background_optimize`: small files are compacted after it, in tables that
-    ask for it. `log_compaction_interval`: so many commits each are compacted into one file beside them; 0
-    for none. `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog
-    that manages it, or None.
+    bucket) -> storage options that are credentials. `background_checkpoints`: True to write checkpoints
+    after the call that commits has returned. `background_optimize`: True to compact small files after it, in
+    tables with auto compaction. `log_compaction_interval`: number of commits of which a file with the
+    actions of all is written; 0: no such files. `commit_coordinator`: (location of a table) ->
+    `deltaic.CommitCoordinator` of the catalog that manages it, or None.
     """
 
     memory_limit: int | None = None
@@ -121,10 +121,10 @@ class Setting:
         self._layer = _Layer(changes, weakref.ref(self))
         with _lock:
             configuration, layers = _process
-            while layers and layers[0].setting() is None:  # nobody can enter it any more
+            while layers and layers[0].setting() is None:  # freed: no `with` can enter it
                 configuration, layers = replace(configuration, **layers[0].changes), layers[1:]
             _process = configuration, (*layers, self._layer)
-        if blocks := _context.get():  # the last call wins, also over the block that it stands in
+        if blocks := _context.get():  # a call within a `with` block overrides the settings of the block
             _context.set((*blocks, self._layer))
 
     def __enter__(self) -> Configuration:

@@ -197,8 +197,8 @@ class _Parser:
                 return Field(name, data_type, nullable, metadata)
 
     def refuse_repeated(self, clauses: set[str], column: str, nested: bool) -> None:
-        """InvalidArgumentError if a clause of a column comes next that is among its `clauses` already;
-        otherwise adds it to them."""
+        """Adds the clause of a column that comes next to `clauses`, those that the column has had. Raises
+        InvalidArgumentError if it is among them."""
         words = _NESTED_CLAUSES if nested else _CLAUSES
         if (clause := words.get(self.peek().text.lower() if self.peek().kind == "word" else "")) is None:
             return
@@ -207,8 +207,8 @@ class _Parser:
         clauses.add(clause)
 
     def refuse_constraint(self) -> None:
-        """UnsupportedFeatureError where a constraint stands in the place of a column. The next words decide,
-        as a column may be called `check` or `primary`, too."""
+        """Raises UnsupportedFeatureError if a constraint stands in the place of a column. The next words
+        decide, as a column may be called `check` or `primary`, too."""
         first, second, third = (self.peek(ahead).text.lower() for ahead in range(3))
         if (first, second) in _TABLE_CONSTRAINTS or (first == "constraint" and third in _COLUMN_CONSTRAINTS):
             self.fail_on_constraint()

@@ -247,7 +247,7 @@ def _with_type_changes(
     before: Definition, table: Schema, configuration: Mapping[str, str], upcasts: bool
 ) -> Schema:
     """Records widened types in the metadata of fields (`delta.typeChanges`), if the table has type widening.
-    Without it, types only change if `upcasts` is True: all changes are such that `widening.is_upcast` names.
+    Without it, types only change if `upcasts` is True: each change is one that `widening.is_upcast` allows.
     InvalidArgumentError is raised for another change, and if an expression uses the column."""
     widened = widening.recorded(before.schema, table)
     is_recorded = TableProperties(configuration).type_widening

@@ -404,7 +404,7 @@ def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
 
 
 def _check_new(schema: Schema, path: Sequence[str], name: str) -> None:
-    """InvalidArgumentError where another field beside that of the path has the name."""
+    """Raises InvalidArgumentError if another field of the same struct has the name."""
     try:
         other, _ = schema.find((*path[:-1], name))
     except InvalidArgumentError:

@@ -275,7 +275,7 @@ def left_out(table: Schema, given: Iterable[str], *, nullable: bool = False) -> 
 
 
 def check_partitions(table: Schema, partition_columns: Iterable[str], data: Schema) -> None:
-    """SchemaMismatchError where the data lacks a partition column for which the table has no value. Nulls
+    """Raises SchemaMismatchError if the data lacks a partition column for which the table has no value. Nulls
     would be a partition that nobody meant."""
     for name in partition_columns:
         if data.get(name) is None and not any(
@@ -287,8 +287,8 @@ def check_partitions(table: Schema, partition_columns: Iterable[str], data: Sche
 
 
 def check_stored_columns(partition_columns: Iterable[str], data: Schema, *, casts: bool = False) -> None:
-    """SchemaMismatchError for data that has partition columns only, or void columns beside them: no column of
-    it would be in the files. `casts`: True if void columns get the types of the table's columns."""
+    """Raises SchemaMismatchError for data that has partition columns only, or void columns beside them: no
+    column of it would be in the files. `casts`: True if void columns get the types of the table's columns."""
     partitioned = {name.lower() for name in partition_columns}
     stored = [
         item for item in data if (casts or item.type != "void") and item.name.lower() not in partitioned

@@ -11,7 +11,8 @@ from deltaic.spark_sql.values import Value
 
 
 def interval_cast(value: Value, target: DataType, zone: Zone, *, safe: bool) -> Value:
-    """CAST from or to an interval. UnsupportedFeatureError where it is none of these."""
+    """Returns a value cast from or to an interval. Raises UnsupportedFeatureError for a cast that is not
+    written here."""
     source = value.type
     result = None
     if (
@@ -43,7 +44,8 @@ def _unit(kind: str) -> int:
 
 
 def _to_interval(value: Value, target: str) -> Value | None:
-    """What is less than the least field of the target falls away."""
+    """Returns an interval without what is smaller than the least field of `target`: `INTERVAL '1 02' DAY TO
+    HOUR` becomes `INTERVAL '1' DAY`. None for an interval of months as one of days, and the other way."""
     if v.is_day_time(value.type) != v.is_day_time(target):
         return None
     unit = _unit(target)
@@ -57,7 +59,7 @@ def _to_interval(value: Value, target: str) -> Value | None:
 
 
 def _to_number(value: Value, target: str, zone: Zone) -> Value | None:
-    """How many of its least field an interval has."""
+    """Returns an interval as a number of its least field: 26 for `INTERVAL '1 02' DAY TO HOUR`."""
     kind = str(value.type)
     if not v.is_numeric(target) or target in v.FRACTIONAL:
         return None

@@ -38,8 +38,8 @@ _OF_FIELD = {
 
 
 def read(node: exp.Expr) -> tuple[int, str]:
-    """Amount (microseconds or months) and type of a literal: `INTERVAL 1 DAY 2 HOURS`, `INTERVAL '1-2' YEAR
-    TO MONTH`, `INTERVAL '1 day'`. InvalidArgumentError where it is none."""
+    """Returns amount (microseconds or months) and type of a literal: `INTERVAL 1 DAY 2 HOURS`, `INTERVAL
+    '1-2' YEAR TO MONTH`, `INTERVAL '1 day'`. Raises InvalidArgumentError for any other text."""
     unit, shown = node.args.get("unit"), node.sql(dialect="databricks")
     text = str(node.name)
     if isinstance(unit, exp.IntervalSpan):
@@ -48,7 +48,7 @@ def read(node: exp.Expr) -> tuple[int, str]:
 
 
 def _parts(text: str, shown: str) -> list[tuple[str, str]]:
-    """Numbers and units of `1 day 2 hours`, also behind the word INTERVAL."""
+    """Returns the numbers and units of `1 day 2 hours`, also behind the word INTERVAL."""
     rest = re.sub(r"^\s*interval\s+", "", text, flags=re.IGNORECASE).strip()
     if not rest or not re.fullmatch(f"(?:{_WORDS.pattern})+", rest + " ", re.IGNORECASE):
         raise _invalid(shown)
@@ -82,7 +82,8 @@ def _sum(parts: list[tuple[str, str]], shown: str) -> tuple[int, str]:
 
 
 def of_text(text: str, kind: str, shown: str) -> tuple[int, str]:
-    """Amount of a text in the form of a type, `1 02:03` for INTERVAL DAY TO MINUTE, and the type."""
+    """Returns the amount of a text in the form of a type, `1 02:03` for INTERVAL DAY TO MINUTE, and the
+    type."""
     text = text.strip()
     sign, digits = (-1 if text.startswith("-") else 1), re.sub(r"^[+-]", "", text)
     if not (v.is_day_time(kind) or v.is_year_month(kind)):
@@ -108,7 +109,7 @@ def _invalid(shown: str) -> InvalidArgumentError:
 
 
 def text_of(amount: int, kind: str) -> str:
-    """An interval as Spark shows it: `INTERVAL '1 02' DAY TO HOUR`."""
+    """Returns an interval as Spark shows it: `INTERVAL '1 02' DAY TO HOUR`."""
     sign, rest, names = "-" if amount < 0 else "", abs(amount), fields_of(kind)
     if not is_day_time(kind):
         shown = f"{rest // 12}-{rest % 12}" if len(names) == 2 else str(rest // MONTHS[names[0]])

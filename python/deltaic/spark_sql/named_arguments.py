@@ -16,8 +16,8 @@ _DEFAULTS = {"upperChar": "X", "lowerChar": "x", "digitChar": "n"}
 
 
 def positional(call: exp.Anonymous) -> exp.Anonymous:
-    """The call with its arguments in the order of the function's parameters. InvalidArgumentError where a
-    name is none of them."""
+    """Returns the call with its arguments in the order of the function's parameters. Raises
+    InvalidArgumentError for a name that is none of them."""
     if not any(isinstance(each, exp.Kwarg) for each in call.expressions):
         return call
     name = str(call.this).lower()

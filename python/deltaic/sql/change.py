@@ -28,7 +28,8 @@ def delete(reader: Reader, tables: Tables) -> Rows:
 
 
 def delete_rows(table: DeltaTable, condition: str | None, name: Name, tables: Tables) -> Mapping[str, int]:
-    """Deletes the rows for which a condition is true, which knows the table by `name` -> the metrics."""
+    """Deletes the rows for which `condition` is true; None for all rows. Returns the metrics. `name`: the
+    table in the statement, whose qualifiers the condition may use."""
     if condition is None or not hold_queries([condition]):
         qualifiers = tables.qualifiers(name)
         return table.delete(None if condition is None else without_qualifiers(condition, qualifiers))
@@ -93,8 +94,8 @@ def update(reader: Reader, tables: Tables) -> Rows:
 def update_rows(
     table: DeltaTable, changes: Mapping[str, str], condition: str | None, name: Name, tables: Tables
 ) -> Mapping[str, int]:
-    """Changes the rows for which a condition is true; condition and values know the table by `name` -> the
-    metrics."""
+    """Changes the rows for which `condition` is true; None for all rows. Returns the metrics. `changes`: SQL
+    of the new value by column. `name`: the table in the statement, whose qualifiers the SQL may use."""
     if not hold_queries([*changes.values(), condition or ""]):
         qualifiers = tables.qualifiers(name)
         where = None if condition is None else without_qualifiers(condition, qualifiers)

@@ -183,7 +183,8 @@ class Tables:
     def cloned(
         self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None
     ) -> dict[str, int]:
-        """Clones a Delta table, parquet.`path` or iceberg.`path` into the table at `path`; -> the metrics."""
+        """Clones a Delta table, parquet.`path` or iceberg.`path` into the table at `path`. Returns the
+        metrics."""
         commit = self.commit_options()
         if not _is_of_files(source):
             return self.table(source)._clone(
@@ -211,7 +212,7 @@ class Tables:
         return None
 
     def check_source(self, source: Name) -> None:
-        """Raises the error of the source of CLONE or LIKE if its name or its version is unknown."""
+        """Raises an error if the name or the version of the source of CLONE or LIKE is unknown."""
         if _is_of_files(source):
             return
         try:
@@ -248,7 +249,7 @@ class Tables:
         return value.location, False
 
     def entry(self, name: Name) -> CatalogEntry | None:
-        """The entry of a table in a catalog; None for one that has none."""
+        """Returns the entry of a table in the catalog; None if it has none."""
         return None
 
     def qualifiers(self, name: Name) -> tuple[tuple[str, ...], ...]:
@@ -313,11 +314,12 @@ class Tables:
         return placed(rows, columns, listed=listed, widen=widen)
 
     def engine_with_queries(self, engine: Engine) -> Engine:
-        """The engine of a cluster, for expressions with subqueries over the tables of the statement."""
+        """Returns `engine`, that of a cluster, for expressions with subqueries over the tables of the
+        statement."""
         return engine
 
     def defining(self) -> AbstractContextManager[None]:
-        """A block in which the statement creates a table."""
+        """Returns the context of the block in which the statement creates a table."""
         return nullcontext()
 
     @property

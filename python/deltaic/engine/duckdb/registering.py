@@ -25,12 +25,11 @@ SAMPLED_FILES = 100
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 
 Keep = Callable[[Hashable, Callable[[], Any]], Any]
-"""`Snapshot.keep`: gives what a function works out, the first time, and then the same object again, by a
-    key."""
+"""`Snapshot.keep`: returns the cached result of a function for a key, computed on the first call."""
 
 
 def compute(key: Hashable, what: Callable[[], Any]) -> Any:
-    """A `Keep` that keeps nothing."""
+    """A `Keep` without a cache."""
     return what()
 
 

@@ -44,7 +44,7 @@ class ScanSource(ArrowScanSource):
     """The rows of `scan`. `read` opens a scan of some of its columns in an encoding
     (`planning.opening.open_scan`). `retyped` gives the schema that a stream of this schema is read under, of
     the same layout. `rows`: about how many there are.
-    `keep`: where what is worked out of the scan stays for the next query of it."""
+    `keep`: as `Snapshot.keep`, for results that the next query of the scan uses again."""
 
     schema_is_stable = True
 
