@@ -33,11 +33,11 @@ def said_by_pyarrow(
     if any(_has(pa.types.is_binary, data_type) for data_type in types):
         return None, False
     parts = [_translated(node, schema) for node in _conjuncts(json.loads(predicate.json))]
-    said = [node for node in parts if node is not None]
-    if not said:
+    known = [node for node in parts if node is not None]
+    if not known:
         return None, False
-    return _core.Predicate.from_json(json.dumps({"op": "and", "args": said}), table_schema), exact and len(
-        said
+    return _core.Predicate.from_json(json.dumps({"op": "and", "args": known}), table_schema), exact and len(
+        known
     ) == len(parts)
 
 

@@ -43,10 +43,10 @@ def text_of(value: object) -> str:
 def element(name: str, content: str = "", **attributes: object) -> str:
     """An element; `content` is SVG already. `font_size=11` becomes `font-size="11"`, `class_` is `class`;
     numbers have two decimals."""
-    said = "".join(
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
     )
-    return f"<{name}{said}>{content}</{name}>" if content else f"<{name}{said}/>"
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 
 
 def label(

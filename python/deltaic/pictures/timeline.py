@@ -74,13 +74,13 @@ def _operation(entry: Mapping[str, Any]) -> str:
 
 def _about(entry: Mapping[str, Any]) -> str:
     named = {**_mapping(entry, "operationParameters"), **_mapping(entry, "operationMetrics")}
-    said = [
+    details = [
         f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0)
     ]
     lines = [
         f"version {entry['version']}: {_operation(entry)}",
         entry["timestamp"].isoformat(" ", "milliseconds"),
-        *said,
+        *details,
     ]
     return "\n".join(cut(line, 200) for line in lines)
 

@@ -146,15 +146,15 @@ fn convertible_part(node: &Node, context: &Context) -> (Option<Predicate>, bool)
             (parts.into_iter().filter_map(|(part, _)| part).reduce(Predicate::and), exact)
         }
         _ => {
-            let said = context.say(node);
-            let exact = said.is_some();
-            (said, exact)
+            let predicate = context.predicate(node);
+            let exact = predicate.is_some();
+            (predicate, exact)
         }
     }
 }
 
 impl Context<'_> {
-    fn say(&self, node: &Node) -> Option<Predicate> {
+    fn predicate(&self, node: &Node) -> Option<Predicate> {
         match node {
             Node::Field(_) => {
                 let column = self.column(node)?;
@@ -171,16 +171,16 @@ impl Context<'_> {
                 let value = value.as_boolean_opt()?;
                 Some(Predicate::Constant(value.is_valid(0).then(|| value.value(0))))
             }
-            Node::Call(name, args, options) => self.say_call(name, args, *options),
+            Node::Call(name, args, options) => self.predicate_of_call(name, args, *options),
         }
     }
 
-    fn say_call(&self, name: &str, args: &[Node], options: Option<usize>) -> Option<Predicate> {
-        let all = || args.iter().map(|arg| self.say(arg)).collect::<Option<Vec<_>>>();
+    fn predicate_of_call(&self, name: &str, args: &[Node], options: Option<usize>) -> Option<Predicate> {
+        let all = || args.iter().map(|arg| self.predicate(arg)).collect::<Option<Vec<_>>>();
         match (name, args) {
             ("and_kleene", _) => Some(Predicate::And(all()?)),
             ("or_kleene", _) => Some(Predicate::Or(all()?)),
-            ("invert", [arg]) => Some(Predicate::Not(Box::new(self.say(arg)?))),
+            ("invert", [arg]) => Some(Predicate::Not(Box::new(self.predicate(arg)?))),
             ("is_valid", [arg]) => Some(Predicate::Not(Box::new(Predicate::IsNull(self.column(arg)?)))),
             ("is_null", [arg]) => {
                 let nan_is_null = self

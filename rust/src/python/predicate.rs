@@ -23,8 +23,8 @@ impl PyPredicate {
     fn from_pyarrow(expression: &Bound<'_, PyAny>, schema: &PyTableSchema) -> PyResult<(Option<Self>, bool)> {
         let pickled = expression.call_method0("__reduce__")?.get_item(1)?.get_item(0)?;
         let bytes: PyBackedBytes = pickled.call_method0("to_pybytes")?.extract()?;
-        let (said, exact) = pyarrow::from_pickle(&bytes, &|path| Column::resolve(&schema.0, path))?;
-        Ok((said.map(|predicate| Self(Arc::new(predicate))), exact))
+        let (predicate, exact) = pyarrow::from_pickle(&bytes, &|path| Column::resolve(&schema.0, path))?;
+        Ok((predicate.map(|predicate| Self(Arc::new(predicate))), exact))
     }
     #[staticmethod]
     #[pyo3(signature = (column, values, schema, *, most))]

@@ -78,9 +78,9 @@ fn check_action(action: &str) -> Result<()> {
 /// each.
 pub fn action_lines(name: &str, batch: &RecordBatch, interrupt: &Interrupt) -> Result<Vec<String>> {
     // Columns that are all null are skipped as a whole: most tables have no tags, vectors and row ids.
-    let said: Vec<usize> =
+    let with_values: Vec<usize> =
         (0..batch.num_columns()).filter(|&at| batch.column(at).null_count() < batch.num_rows()).collect();
-    on_threads(&cut(&batch.project(&said)?), interrupt, &|piece| {
+    on_threads(&cut(&batch.project(&with_values)?), interrupt, &|piece| {
         let rows = StructArray::from(piece.clone());
         let mut out = String::with_capacity(rows.len() * 32 + text_bytes(&rows) * 5 / 4);
         for row in 0..rows.len() {
