@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import Any
 
 from deltaic import _core, memory
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
+from deltaic.process_state import module_lock
 
 _UNITS = {
     "": 1,
@@ -70,7 +70,7 @@ class Configuration:
     commit_coordinator: Callable[[str], Any] | None = None
 
 
-_lock = threading.Lock()
+_lock = module_lock()
 _process: tuple[Configuration, tuple[_Layer, ...]] = (Configuration(), ())
 """The process's settings, and changes of them that may still turn out to be those of a `with` block."""
 _context: ContextVar[tuple[_Layer, ...]] = ContextVar("deltaic configuration", default=())

@@ -1,4 +1,5 @@
-"""`ProcessState`, the base class of state that a forked child must not reuse (locks, pools, caches).
+"""`ProcessState`, the base class of state that a forked child must not reuse (locks, pools, caches), and
+`module_lock` for a module that has no more of it than a lock.
 
 For example, a lock in such state may be held by a thread that the child does not have.
 """
@@ -6,6 +7,7 @@ For example, a lock in such state may be held by a thread that the child does no
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 
 
@@ -13,6 +15,14 @@ def call_after_fork(function: Callable[[], None]) -> None:
     """Makes every forked child call a function. Windows has no forks."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
+
+
+def module_lock() -> threading.Lock:
+    """Returns a lock for a module. It is free in a forked child, which does not have the thread that may hold
+    it in the parent."""
+    lock = threading.Lock()
+    call_after_fork(lambda: lock.release() if lock.locked() else None)
+    return lock
 
 
 class ProcessState:

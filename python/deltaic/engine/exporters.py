@@ -4,7 +4,6 @@ data is added here."""
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from deltaic.engine.engine import Replayable
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic.process_state import module_lock
 
 EXPECTED = (
     "Arrow data (__arrow_c_stream__), a pyarrow dataset, pandas, Polars, a DuckDB relation, a DeltaTable, a"
@@ -123,7 +123,7 @@ class _StartedReader:
     is_read: bool = False
 
 
-_lock = threading.Lock()
+_lock = module_lock()
 _begun: dict[int, _StartedReader] = {}
 
 

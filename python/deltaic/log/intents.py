@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from typing import Any, Protocol
 from deltaic._core import Store
 from deltaic.errors import CommitError, CommitUnknownError, DeltaError, ProtocolError, UnsupportedFeatureError
 from deltaic.log.store import open_beside
+from deltaic.process_state import module_lock
 from deltaic.protocol.actions import line
 from deltaic.protocol.bounded_json import parse_json
 
@@ -225,7 +225,7 @@ class _FinishedTransactions:
     process reads each transaction once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = module_lock()
         self._versions: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._withdrawn: set[tuple[str, str]] = set()
 

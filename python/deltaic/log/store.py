@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, PathOutsideTableError
+from deltaic.process_state import module_lock
 from deltaic.protocol.paths import local_path
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -20,7 +20,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _OPENED: OrderedDict[str, dict[str, str]] = OrderedDict()
 # Maximum number of locations in _OPENED; above it, the one opened longest ago is dropped.
 _MOST_OPENED = 1000
-_LOCK = threading.Lock()
+_LOCK = module_lock()
 # Names of storage options whose values must not leave the process.
 _SECRET = re.compile(r"secret|token|passw|credential|signature|sas|key|auth|proxy[_-]?url", re.IGNORECASE)
 

@@ -7,13 +7,12 @@ Source: Spark 4.3 in ANSI mode; tests/spark_sql/recorded holds its answers.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltaic.errors import DeltaError, InvalidArgumentError
-from deltaic.process_state import call_after_fork
+from deltaic.process_state import module_lock
 from deltaic.protocol.schema import DataType, Schema
 from deltaic.spark_sql.casts import Zone
 from deltaic.spark_sql.macros import MACROS
@@ -120,17 +119,9 @@ def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:
         raise InvalidArgumentError("SQL is nested too deeply") from None
 
 
-_installing = threading.Lock()
+_installing = module_lock()
 """Held while functions are installed: threads use cursors of one database, and DuckDB refuses to create a
 function that exists."""
-
-
-def _after_fork() -> None:
-    global _installing
-    _installing = threading.Lock()
-
-
-call_after_fork(_after_fork)
 
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:
