@@ -220,6 +220,70 @@ def test_a_shredded_variant_of_other_bytes_is_refused(tmp_path: Path, metadata: 
         table.scan().to_arrow()
 
 
+def nested(levels: int) -> bytes:
+    """An array in an array, this many times, around null."""
+    parts, size = [b"\x00"], 1
+    for _ in range(levels):
+        parts.append(b"\x0f\x01" + bytes(4) + size.to_bytes(4, "little"))
+        size += len(parts[-1])
+    return b"".join(reversed(parts))
+
+
+def doubled(levels: int) -> bytes:
+    """An array of two items, which are both the same bytes, and so on: 2^levels values."""
+    value = b"\x00"
+    for _ in range(levels):
+        value = b"\x0f\x02" + bytes(8) + len(value).to_bytes(4, "little") + value
+    return value
+
+
+HOSTILE = pytest.mark.parametrize("value", [nested(100_000), doubled(40)], ids=["nested", "doubled"])
+
+
+@HOSTILE
+@pytest.mark.parametrize("place", ["value", "member", "item"])
+def test_a_shredded_variant_of_too_many_levels_is_refused(tmp_path: Path, value: bytes, place: str) -> None:
+    member = pa.struct([REST, pa.field("typed_value", pa.int32())])
+    typed, row = {
+        "value": (pa.int32(), {"value": value}),
+        "member": (
+            pa.struct([pa.field("a", member, nullable=False)]),
+            {"typed_value": {"a": {"value": value}}},
+        ),
+        "item": (pa.list_(pa.field("element", member, nullable=False)), {"typed_value": [{"value": value}]}),
+    }[place]
+    table = shredded(tmp_path, [{"metadata": KEYED, **row}], typed)
+    with pytest.raises(deltaic.errors.ProtocolError, match="shredded variant"):
+        table.scan().to_arrow()
+
+
+@HOSTILE
+@pytest.mark.parametrize(
+    "call",
+    ["to_json(v)", "cast(v as string)", "schema_of_variant(v)", "variant_get(v, '$', 'string')"],
+)
+def test_a_variant_of_too_many_levels_is_an_error_of_a_function(
+    tmp_path: Path, value: bytes, call: str
+) -> None:
+    table = make(tmp_path)
+    rows = pa.table({"id": [0], "v": pa.array([{"metadata": METADATA, "value": value}], PARTS)})
+    deltaic.write(table, rows, mode="append")
+    with pytest.raises(InvalidArgumentError, match="VARIANT_SIZE_LIMIT"):
+        deltaic.sql(f"SELECT {call} FROM delta.`{table.location}`")
+    answer = deltaic.sql(f"SELECT is_valid_variant(v) AS valid FROM delta.`{table.location}`")
+    assert answer.to_pylist() == [{"valid": False}]
+
+
+def test_a_variant_of_many_levels(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    rows = pa.table({"id": [0], "v": pa.array([{"metadata": METADATA, "value": nested(1000)}], PARTS)})
+    deltaic.write(table, rows, mode="append")
+    answer = deltaic.sql(
+        f"SELECT to_json(v) AS text, is_valid_variant(v) AS valid FROM delta.`{table.location}`"
+    )
+    assert answer.to_pylist() == [{"text": "[" * 1000 + "null" + "]" * 1000, "valid": True}]
+
+
 def test_a_variant_without_its_parts_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path)
     deltaic.write(table, rows_of(1), mode="append")

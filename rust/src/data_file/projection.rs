@@ -13,6 +13,7 @@ use parquet_variant_compute::{VariantArray, unshred_variant};
 
 use super::cast::{Cast, cast_for};
 use crate::error::{Error, Result};
+use crate::expressions::check_value;
 use crate::schema::{ColumnMapping, Field, Type};
 
 /// Key under which arrow-rs keeps a Parquet field id.
@@ -228,10 +229,9 @@ impl Adaptation {
 }
 
 fn unshredded(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
-    let malformed =
-        |error| Error::protocol("a shredded variant that cannot be put together").caused_by(error);
-    let variant =
-        VariantArray::try_new(array).and_then(|variant| unshred_variant(&variant)).map_err(malformed)?;
+    check_values(array)?;
+    let variant = VariantArray::try_new(array).and_then(|variant| unshred_variant(&variant));
+    let variant = variant.map_err(malformed)?;
     let DataType::Struct(fields) = target else {
         return Err(Error::protocol("a variant is a struct of metadata and value").found(target));
     };
@@ -242,6 +242,28 @@ fn unshredded(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     };
     let parts = fields.iter().map(part).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(StructArray::try_new(fields.clone(), parts, found.nulls().cloned())?))
+}
+
+fn malformed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::protocol("a shredded variant that cannot be put together").caused_by(error)
+}
+
+/// Checks the bytes in all columns `value` of a shredded variant, such as `value` and
+/// `typed_value.price.value`.
+fn check_values(shredded: &ArrayRef) -> Result<()> {
+    if let Some(list) = shredded.as_list_opt::<i32>() {
+        return check_values(list.values());
+    }
+    let Some(group) = shredded.as_struct_opt() else { return Ok(()) };
+    for (field, column) in group.fields().iter().zip(group.columns()) {
+        match column.as_binary_opt::<i32>() {
+            Some(values) if field.name() == "value" => {
+                values.iter().flatten().try_for_each(check_value).map_err(malformed)?
+            }
+            _ => check_values(column)?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the schema with INT96 columns in microseconds, as arrow-rs uses nanoseconds, which end in the year

@@ -34,6 +34,7 @@ mod zones;
 use arrow::array::ArrayRef;
 
 pub use arguments::Arguments;
+pub(crate) use variant_bytes::check_value;
 
 use crate::error::{Error, Kind, Result};
 use crate::guard;

@@ -12,7 +12,7 @@ use parquet_variant::Variant;
 use super::arguments::Arguments;
 use super::failure;
 use super::json::Json;
-use super::variant_bytes::{Column, Variants, days_of, digits_of, fields, unknown};
+use super::variant_bytes::{Column, Limits, Variants, days_of, digits_of, fields, unknown};
 use super::variant_schema::Schema;
 use super::variant_text::{push, push_scalar, zone_of};
 use crate::error::{Error, Result};
@@ -211,7 +211,7 @@ pub fn parts(given: &Arguments) -> Result<ArrayRef> {
             "null" | "long" | "double" | "float" | "date" | "timestamp" | "timestamp_ntz" | "boolean"
             | "binary" => {}
             "string" | "decimal" => push_scalar(&value, &zone, &mut text)?,
-            _ => push(&value, &zone, &mut text)?,
+            _ => push(&value, &zone, &mut Limits::default(), &mut text)?,
         }
         texts.append_value(&text);
         bytes.append_option(if let Variant::Binary(bytes) = &value { Some(*bytes) } else { None });
@@ -299,7 +299,7 @@ pub fn schema(given: &Arguments) -> Result<ArrayRef> {
     let mut out = StringBuilder::new();
     for value in values.iter() {
         match value? {
-            Some(value) => out.append_value(schema_of(&value)?.to_string()),
+            Some(value) => out.append_value(schema_of(&value, &mut Limits::default())?.to_string()),
             None => out.append_null(),
         }
     }
@@ -316,7 +316,7 @@ pub fn common_schema(given: &Arguments) -> Result<ArrayRef> {
             let values = Variants::new(&lists.as_list::<i32>().value(row))?;
             for value in values.iter() {
                 if let Some(value) = value? {
-                    found = found.merged(schema_of(&value)?);
+                    found = found.merged(schema_of(&value, &mut Limits::default())?);
                 }
             }
         }
@@ -325,18 +325,22 @@ pub fn common_schema(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-fn schema_of(value: &Variant) -> Result<Schema> {
+fn schema_of(value: &Variant, limits: &mut Limits) -> Result<Schema> {
     Ok(match value {
         Variant::List(items) => {
+            limits.enter(items.len())?;
             let mut element = Schema::Void;
             for item in items.iter() {
-                element = element.merged(schema_of(&item)?);
+                element = element.merged(schema_of(&item, limits)?);
             }
+            limits.leave();
             Schema::Array(Box::new(element))
         }
         Variant::Object(object) => {
+            limits.enter(object.len())?;
             let fields: Result<BTreeMap<String, Schema>> =
-                object.iter().map(|(name, item)| Ok((name.to_owned(), schema_of(&item)?))).collect();
+                object.iter().map(|(name, item)| Ok((name.to_owned(), schema_of(&item, limits)?))).collect();
+            limits.leave();
             Schema::Object(fields?)
         }
         Variant::Null => Schema::Void,

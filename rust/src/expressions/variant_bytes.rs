@@ -14,11 +14,12 @@ use arrow::datatypes::{
     Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use chrono::{Datelike, NaiveDate};
-use parquet_variant::{Variant, VariantMetadata};
+use parquet_variant::{EMPTY_VARIANT_METADATA, Variant, VariantMetadata};
 
 use super::failure;
 use super::json::{DEPTH, Json};
 use crate::error::{Error, Result};
+use crate::guard;
 
 /// Variants of one argument.
 pub(super) struct Variants {
@@ -50,7 +51,10 @@ impl Variants {
 
     /// Returns the variants like `iter`, with all bytes checked.
     pub(super) fn checked(&self) -> impl Iterator<Item = Result<Option<Variant<'_, '_>>>> {
-        self.rows(|names, value| Variant::try_new_with_metadata(names, value).ok())
+        self.rows(|names, value| {
+            check_value(value).ok()?;
+            Variant::try_new_with_metadata(names, value).ok()
+        })
     }
 
     fn rows<'a>(
@@ -75,6 +79,73 @@ impl Variants {
             read(names, self.value.value(row)).map(Some).ok_or_else(malformed)
         })
     }
+}
+
+/// Maximum number of values in a variant; Spark's variants have at most 128 MiB, and each value has a byte.
+const MOST_VALUES: usize = 1 << 27;
+
+/// Counts levels and values of a variant that is read, whose bytes may be anything: a megabyte may be a
+/// hundred thousand arrays within each other, and the fields of an object may all be the same bytes, so that
+/// forty objects within each other have 2^40 values.
+#[derive(Default)]
+pub(super) struct Limits {
+    depth: usize,
+    values: usize,
+}
+
+impl Limits {
+    /// Notes that an array or object with this number of items begins. Only as many levels as JSON may have
+    /// can be read without running out of stack.
+    pub(super) fn enter(&mut self, items: usize) -> Result<()> {
+        self.depth += 1;
+        self.values = self.values.saturating_add(items);
+        if self.depth > DEPTH || self.values > MOST_VALUES {
+            let message =
+                format!("a variant of more than {DEPTH} levels, or of more than {MOST_VALUES} values");
+            return Err(failure("VARIANT_SIZE_LIMIT", message));
+        }
+        Ok(())
+    }
+
+    /// Notes that it ends.
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Reads all values, but no names.
+    fn walk(&mut self, value: &Variant) -> Result<()> {
+        match value {
+            Variant::List(items) => {
+                self.enter(items.len())?;
+                items.iter().try_for_each(|item| self.walk(&item))?;
+                self.leave();
+            }
+            Variant::Object(object) => {
+                self.enter(object.len())?;
+                (0..object.len())
+                    .filter_map(|place| object.field(place))
+                    .try_for_each(|item| self.walk(&item))?;
+                self.leave();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Returns an error for a value of a variant with more levels or values than can be read. The functions of
+/// `parquet_variant` that check or copy a whole value do not limit them.
+pub(crate) fn check_value(value: &[u8]) -> Result<()> {
+    guard::caught(|| Limits::default().walk(&Variant::new_with_metadata(EMPTY_VARIANT_METADATA, value)))
+        .unwrap_or_else(|_| Err(malformed()))
+}
+
+/// Returns an error for more bytes than an array of binary values or texts can have.
+pub(super) fn check_bytes(bytes: usize) -> Result<()> {
+    if i32::try_from(bytes).is_err() {
+        return Err(failure("VARIANT_SIZE_LIMIT", "the variants of a batch have more than 2 GB"));
+    }
+    Ok(())
 }
 
 pub(super) fn malformed() -> Error {
@@ -104,10 +175,8 @@ impl Pieces {
 
     /// Ends the value that was appended to `bytes`.
     fn end(&mut self) -> Result<()> {
-        let end = i32::try_from(self.bytes.len());
-        self.offsets.push(
-            end.map_err(|_| failure("VARIANT_SIZE_LIMIT", "the variants of a batch have more than 2 GB"))?,
-        );
+        check_bytes(self.bytes.len())?;
+        self.offsets.push(self.bytes.len() as i32);
         Ok(())
     }
 
@@ -183,8 +252,7 @@ pub(super) struct Encoder {
     /// start of the value.
     parts: Vec<(usize, usize)>,
     head: Vec<u8>,
-    /// The number of objects and arrays around the value that is being written.
-    depth: usize,
+    limits: Limits,
 }
 
 /// Returns the number of bytes for numbers up to `most`.
@@ -206,17 +274,7 @@ impl Encoder {
         self.ends.clear();
         self.ids.clear();
         self.parts.clear();
-        self.depth = 0;
-    }
-
-    /// Notes that an object or array begins. As many levels as JSON may have can be read without running out
-    /// of stack.
-    fn enter(&mut self) -> Result<()> {
-        self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(failure("VARIANT_SIZE_LIMIT", format!("a variant of more than {DEPTH} levels")));
-        }
-        Ok(())
+        self.limits = Limits::default();
     }
 
     fn metadata(&self, out: &mut Vec<u8>) {
@@ -303,15 +361,16 @@ impl Encoder {
         out: &mut Vec<u8>,
         mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
-        self.enter()?;
+        self.limits.enter(count)?;
         let (start, base) = (out.len(), self.parts.len());
         for place in 0..count {
             self.parts.push((0, out.len() - start));
             if write(self, place, out)?.is_none() {
                 return Ok(None);
             }
+            check_bytes(out.len())?;
         }
-        self.depth -= 1;
+        self.limits.leave();
         let size = out.len() - start;
         let (large, width) = (count > 255, width(size));
         self.head.clear();
@@ -328,11 +387,11 @@ impl Encoder {
     /// Writes an object with `names`, whose values `write` appends. `None` if a name repeats.
     pub(super) fn object<'n>(
         &mut self,
-        names: impl Iterator<Item = &'n str>,
+        names: impl ExactSizeIterator<Item = &'n str>,
         out: &mut Vec<u8>,
         mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
-        self.enter()?;
+        self.limits.enter(names.len())?;
         let (start, base) = (out.len(), self.parts.len());
         for (place, name) in names.enumerate() {
             let id = self.id(name);
@@ -340,8 +399,9 @@ impl Encoder {
             if write(self, place, out)?.is_none() {
                 return Ok(None);
             }
+            check_bytes(out.len())?;
         }
-        self.depth -= 1;
+        self.limits.leave();
         let Self { names, ends, parts, head, .. } = self;
         let fields = &mut parts[base..];
         fields.sort_unstable_by(|one, other| name_of(names, ends, one.0).cmp(name_of(names, ends, other.0)));
@@ -430,15 +490,16 @@ impl Encoder {
             Variant::ShortString(text) => Self::text(text.as_str(), out),
             Variant::Uuid(id) => Self::fixed(20, id.as_bytes(), out),
             Variant::List(items) => {
-                let items: Vec<Variant> = items.iter().collect();
                 self.list(items.len(), out, |encoder, place, out| {
-                    encoder.variant(&items[place], out).map(Some)
+                    let item = items.get(place).ok_or_else(malformed)?;
+                    encoder.variant(&item, out).map(Some)
                 })?;
             }
             Variant::Object(object) => {
-                let (names, values): (Vec<&str>, Vec<Variant>) = object.iter().unzip();
-                self.object(names.into_iter(), out, |encoder, place, out| {
-                    encoder.variant(&values[place], out).map(Some)
+                let names = (0..object.len()).map(|place| object.field_name(place).unwrap_or_default());
+                self.object(names, out, |encoder, place, out| {
+                    let item = object.field(place).ok_or_else(malformed)?;
+                    encoder.variant(&item, out).map(Some)
                 })?;
             }
             Variant::TimestampNanos(_) | Variant::TimestampNtzNanos(_) | Variant::Time(_) => {

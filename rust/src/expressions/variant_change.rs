@@ -11,7 +11,7 @@ use super::arguments::Arguments;
 use super::failure;
 use super::json::DEPTH;
 use super::variant::{Step, path_of};
-use super::variant_bytes::{Column, Encoder, Variants};
+use super::variant_bytes::{Column, Encoder, Limits, Variants};
 use crate::error::{Error, Result};
 
 /// Largest index at which an array is filled up with nulls, each of which takes 200 bytes for a moment.
@@ -39,25 +39,31 @@ impl<'a> Node<'a> {
     }
 
     /// Opens all objects and arrays in it, and leaves out nulls of objects and, with `items`, of arrays.
-    fn without_nulls(self, items: bool) -> Self {
+    fn without_nulls(self, items: bool, limits: &mut Limits) -> Result<Self> {
         let is_null = |node: &Node| matches!(node, Node::Whole(Variant::Null));
-        match self.opened() {
-            Self::List(nodes) => Self::List(
-                nodes
+        Ok(match self.opened() {
+            Self::List(nodes) => {
+                limits.enter(nodes.len())?;
+                let kept = nodes
                     .into_iter()
                     .filter(|node| !(items && is_null(node)))
-                    .map(|node| node.without_nulls(items))
-                    .collect(),
-            ),
-            Self::Object(fields) => Self::Object(
-                fields
+                    .map(|node| node.without_nulls(items, limits))
+                    .collect::<Result<_>>()?;
+                limits.leave();
+                Self::List(kept)
+            }
+            Self::Object(fields) => {
+                limits.enter(fields.len())?;
+                let kept = fields
                     .into_iter()
                     .filter(|(_, node)| !is_null(node))
-                    .map(|(name, node)| (name, node.without_nulls(items)))
-                    .collect(),
-            ),
+                    .map(|(name, node)| Ok((name, node.without_nulls(items, limits)?)))
+                    .collect::<Result<_>>()?;
+                limits.leave();
+                Self::Object(kept)
+            }
             other => other,
-        }
+        })
     }
 
     fn write(&self, encoder: &mut Encoder, out: &mut Vec<u8>) -> Result<Option<()>> {
@@ -293,7 +299,7 @@ pub fn strip_nulls(given: &Arguments) -> Result<ArrayRef> {
             out.append_null()?;
             continue;
         };
-        let node = Node::Whole(value).without_nulls(items.value(row) != 0);
+        let node = Node::Whole(value).without_nulls(items.value(row) != 0, &mut Limits::default())?;
         out.append(|encoder, bytes| node.write(encoder, bytes))?;
     }
     Ok(Arc::new(out.finish()?))

@@ -14,7 +14,7 @@ use super::failure;
 use super::json::push_quoted;
 use super::numbers::{push_double, push_float};
 use super::variant::{each_at, whole_of};
-use super::variant_bytes::{Variants, digits_of, unknown};
+use super::variant_bytes::{Limits, Variants, check_bytes, digits_of, unknown};
 use super::zones;
 use crate::error::Result;
 
@@ -48,7 +48,7 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
         match value? {
             Some(value) => {
                 buffer.clear();
-                push(&value, &zone, &mut buffer)?;
+                push(&value, &zone, &mut Limits::default(), &mut buffer)?;
                 out.append_value(&buffer);
             }
             None => out.append_null(),
@@ -70,7 +70,9 @@ pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
                 out.append_null();
                 continue;
             }
-            Some(value @ (Variant::List(_) | Variant::Object(_))) => push(&value, &zone, &mut buffer)?,
+            Some(value @ (Variant::List(_) | Variant::Object(_))) => {
+                push(&value, &zone, &mut Limits::default(), &mut buffer)?;
+            }
             Some(Variant::TimestampMicros(moment)) => {
                 let offset = zones::offset(&zone, &moment.naive_utc());
                 push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset)), &mut buffer);
@@ -86,19 +88,22 @@ pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
 }
 
 /// Appends a value as JSON.
-pub(super) fn push(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
+pub(super) fn push(value: &Variant, zone: &Tz, limits: &mut Limits, out: &mut String) -> Result<()> {
     match value {
         Variant::List(items) => {
+            limits.enter(items.len())?;
             out.push('[');
             for (place, item) in items.iter().enumerate() {
                 if place > 0 {
                     out.push(',');
                 }
-                push(&item, zone, out)?;
+                push(&item, zone, limits, out)?;
             }
             out.push(']');
+            limits.leave();
         }
         Variant::Object(object) => {
+            limits.enter(object.len())?;
             out.push('{');
             for (place, (name, item)) in object.iter().enumerate() {
                 if place > 0 {
@@ -106,9 +111,10 @@ pub(super) fn push(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
                 }
                 push_quoted(name, out);
                 out.push(':');
-                push(&item, zone, out)?;
+                push(&item, zone, limits, out)?;
             }
             out.push('}');
+            limits.leave();
         }
         Variant::Null => out.push_str("null"),
         Variant::String(text) => push_quoted(text, out),
@@ -132,7 +138,7 @@ pub(super) fn push(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
             }
         }
     }
-    Ok(())
+    check_bytes(out.len())
 }
 
 fn push_moment(local: NaiveDateTime, out: &mut String) {
