@@ -12,12 +12,11 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
+use crate::pages::footer;
 use crate::store::{Store, coalesce};
 
 /// Number of bytes to fetch first from the end of a file; most footers are smaller.
 const TAIL: u64 = 64 * 1024;
-/// Maximum number of bytes of a footer; a larger one is an error before it is fetched.
-const LARGEST_FOOTER: u64 = 256 << 20;
 /// Ranges with a smaller gap between them are fetched together.
 const GAP: u64 = 256 * 1024;
 
@@ -247,36 +246,20 @@ impl ChunkReader for FileBytes {
 
 /// Reads the footer and, with `pages`, the page index.
 pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
+    let placed = |error: Error| error.at(file.0.path.as_str());
     let size = file.0.size;
-    if size < 12 {
-        let error = Error::protocol("the file is too short for Parquet")
-            .at(file.0.path.as_str())
-            .found(format!("{size} bytes"));
-        return Err(error.expected("a Parquet file"));
-    }
     let tail = TAIL.min(size);
-    file.fetch(vec![size - tail..size])?;
-    let trailer = file.0.piece_or_fetch(size - 8, 8)?;
-    if &trailer[4..8] != b"PAR1" {
-        let error = Error::protocol("the file does not end as Parquet does").at(file.0.path.as_str());
-        return Err(error
-            .found(format!("\"{}\"", trailer[4..8].escape_ascii()))
-            .expected("PAR1, unencrypted"));
+    if tail > 0 {
+        file.fetch(vec![size - tail..size])?;
     }
-    let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
-    if length + 8 > size || length > LARGEST_FOOTER {
-        return Err(Error::protocol("the Parquet footer has an impossible length")
-            .at(file.0.path.as_str())
-            .found(length)
-            .expected(format!("at most {}", LARGEST_FOOTER.min(size - 8))));
-    }
+    let length = footer::length(file).map_err(placed)?;
     if length + 8 > tail {
         file.fetch(vec![size - length - 8..size])?;
     }
+    footer::check(&file.get_bytes(size - length - 8, length as usize)?).map_err(placed)?;
     let policy = if pages { PageIndexPolicy::Optional } else { PageIndexPolicy::Skip };
     let reader = ParquetMetaDataReader::new().with_page_index_policy(policy);
-    let metadata =
-        reader.parse_and_finish(file).map_err(|error| Error::from(error).at(file.0.path.as_str()))?;
+    let metadata = reader.parse_and_finish(file).map_err(|error| placed(error.into()))?;
     check_footer(file, &metadata)?;
     Ok(metadata)
 }

@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
+use super::thrift::{I32, Input};
 use crate::error::{Error, Result};
 
 /// Number of bytes to read at once: they hold most headers, and all pages of a small column.
@@ -23,8 +24,6 @@ const SMALL: u64 = 1 << 10;
 const INDEX_PAGE: i64 = 1;
 /// Parquet's number of dictionary pages.
 const DICTIONARY_PAGE: i64 = 2;
-/// Maximum depth of structs in a header.
-const MAX_DEPTH: usize = 16;
 
 /// Returns the sum of the decompressed sizes in the headers of a column chunk's pages.
 pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result<u64> {
@@ -153,11 +152,12 @@ fn parse(bytes: &[u8]) -> Option<Header> {
     let (mut uncompressed, mut compressed, mut checksum, mut field, mut index) = (None, None, None, 0, false);
     while let Some(kind) = input.field(&mut field)? {
         match (field, kind) {
-            (1, 5) => index = input.int()? == INDEX_PAGE,
-            (2, 5) => uncompressed = Some(input.int()?),
-            (3, 5) => compressed = Some(input.int()?),
-            (4, 5) => checksum = Some(input.int()?),
-            _ => input.skip(kind, MAX_DEPTH)?,
+            (1, I32) => index = input.int()? == INDEX_PAGE,
+            (2, I32) => uncompressed = Some(input.int()?),
+            (3, I32) => compressed = Some(input.int()?),
+            (4, I32) => checksum = Some(input.int()?),
+            (1..=4, _) => return None,
+            _ => input.skip(kind)?,
         }
     }
     let length = bytes.len() - input.rest.len();
@@ -170,7 +170,7 @@ pub fn with_checksum(header: &[u8], checksum: u32) -> Option<(Vec<u8>, bool)> {
     let mut input = Input { rest: header };
     let (mut field, mut kind) = (0, 0);
     for wanted in [1, 2, 3] {
-        if input.field(&mut field)?? != 5 || field != wanted {
+        if input.field(&mut field)?? != I32 || field != wanted {
             return None;
         }
         let value = input.zigzag()?;
@@ -193,86 +193,6 @@ pub fn with_checksum(header: &[u8], checksum: u32) -> Option<(Vec<u8>, bool)> {
     longer.push(head - 0x10);
     longer.extend_from_slice(rest);
     Some((longer, kind == DICTIONARY_PAGE))
-}
-
-/// Bytes in the compact protocol. Methods return `None` if the bytes are truncated or invalid.
-struct Input<'a> {
-    rest: &'a [u8],
-}
-
-impl Input<'_> {
-    fn byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*first)
-    }
-
-    fn pass(&mut self, count: u64) -> Option<()> {
-        self.rest = self.rest.get(usize::try_from(count).ok()?..)?;
-        Some(())
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn zigzag(&mut self) -> Option<i64> {
-        let value = self.varint()?;
-        Some(((value >> 1) as i64) ^ -((value & 1) as i64))
-    }
-
-    /// Returns a number of 32 bits. A larger one is invalid: Parquet's own reader takes its lower 32 bits, so
-    /// that a page would have two sizes.
-    fn int(&mut self) -> Option<i64> {
-        i32::try_from(self.zigzag()?).ok().map(i64::from)
-    }
-
-    /// Returns the type of the next field, and sets `number` to the field's number. `Some(None)` at the end
-    /// of the struct.
-    fn field(&mut self, number: &mut i64) -> Option<Option<u8>> {
-        let head = self.byte()?;
-        if head == 0 {
-            return Some(None);
-        }
-        *number = if head >> 4 == 0 { self.zigzag()? } else { number.checked_add(i64::from(head >> 4))? };
-        Some(Some(head & 0x0f))
-    }
-
-    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
-        let depth = depth.checked_sub(1)?;
-        match kind {
-            1 | 2 => Some(()), // the type itself is the value of a boolean
-            3 => self.pass(1),
-            4..=6 => self.varint().map(drop),
-            7 => self.pass(8),
-            8 => self.varint().and_then(|length| self.pass(length)),
-            9 | 10 => {
-                let head = self.byte()?;
-                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
-                (0..count).try_for_each(|_| self.skip_item(head & 0x0f, depth))
-            }
-            12 => {
-                let mut number = 0;
-                while let Some(kind) = self.field(&mut number)? {
-                    self.skip(kind, depth)?;
-                }
-                Some(())
-            }
-            _ => None, // page headers have no maps
-        }
-    }
-
-    fn skip_item(&mut self, kind: u8, depth: usize) -> Option<()> {
-        if matches!(kind, 1 | 2) { self.pass(1) } else { self.skip(kind, depth) }
-    }
 }
 
 #[cfg(test)]

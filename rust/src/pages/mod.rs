@@ -14,11 +14,13 @@
 
 mod batches;
 pub mod checksums;
+pub mod footer;
 pub mod headers;
 mod inflate;
 mod levels;
 mod numbers;
 mod reader;
+mod thrift;
 
 use std::sync::Arc;
 

@@ -8,13 +8,14 @@ use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::line::FileKind;
 use super::segment::Columns;
 use super::volume;
 use crate::error::{Error, Kind, Result};
+use crate::pages::footer;
 use crate::store::{ObjectMeta, Store};
 
 /// Number of bytes to read at a time while the length of a page is unknown.
@@ -271,9 +272,19 @@ pub fn open_columns(
     };
     let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), found: Arc::new(found), near };
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(|error| Error::from(error).at(path))?;
+    let metadata = footer_of(&bytes)
+        .and_then(|footer| Ok(ArrowReaderMetadata::try_new(Arc::new(footer), options)?))
+        .map_err(|error| error.at(path))?;
     let mask = mask_of(&metadata, wanted);
     Ok(CheckpointFile { bytes, metadata, mask, typed_alone: true })
+}
+
+fn footer_of(file: &StoredFile) -> Result<ParquetMetaData> {
+    let size = file.size();
+    let length = footer::length(file)?;
+    let bytes = file.get_bytes(size - length - 8, length as usize)?;
+    footer::check(&bytes)?;
+    Ok(ParquetMetaDataReader::decode_metadata(&bytes)?)
 }
 
 fn mask_of(metadata: &ArrowReaderMetadata, wanted: &dyn Fn(&[String]) -> bool) -> ProjectionMask {

@@ -15,7 +15,7 @@ use super::sidecar::{Origin, Provenance};
 use super::slice::Slice;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
-use crate::log::schema::{ADD, REMOVE, long};
+use crate::log::schema::long;
 use crate::parallel::PIECE;
 use crate::parallel::{in_order, on_threads};
 
