@@ -230,19 +230,16 @@ def nested(levels: int) -> bytes:
 
 
 def doubled(levels: int) -> bytes:
-    """An array of two items, which are both the same bytes, and so on: 2^levels values."""
+    """An object whose fields `a` and `b` are the same bytes, which are such an object: 2^levels values."""
     value = b"\x00"
     for _ in range(levels):
-        value = b"\x0f\x02" + bytes(8) + len(value).to_bytes(4, "little") + value
+        value = b"\x0e\x02\x00\x01" + bytes(8) + len(value).to_bytes(4, "little") + value
     return value
 
 
-HOSTILE = pytest.mark.parametrize("value", [nested(100_000), doubled(40)], ids=["nested", "doubled"])
-
-
-@HOSTILE
 @pytest.mark.parametrize("place", ["value", "member", "item"])
-def test_a_shredded_variant_of_too_many_levels_is_refused(tmp_path: Path, value: bytes, place: str) -> None:
+def test_a_shredded_variant_of_too_many_levels_is_refused(tmp_path: Path, place: str) -> None:
+    value = doubled(40) if place == "value" else nested(100_000)
     member = pa.struct([REST, pa.field("typed_value", pa.int32())])
     typed, row = {
         "value": (pa.int32(), {"value": value}),
@@ -257,19 +254,16 @@ def test_a_shredded_variant_of_too_many_levels_is_refused(tmp_path: Path, value:
         table.scan().to_arrow()
 
 
-@HOSTILE
 @pytest.mark.parametrize(
     "call",
     ["to_json(v)", "cast(v as string)", "schema_of_variant(v)", "variant_get(v, '$', 'string')"],
 )
-def test_a_variant_of_too_many_levels_is_an_error_of_a_function(
-    tmp_path: Path, value: bytes, call: str
-) -> None:
+def test_a_variant_of_too_many_levels_is_an_error_of_a_function(tmp_path: Path, call: str) -> None:
     table = make(tmp_path)
-    rows = pa.table({"id": [0], "v": pa.array([{"metadata": METADATA, "value": value}], PARTS)})
-    deltaic.write(table, rows, mode="append")
+    variant = {"metadata": METADATA, "value": nested(100_000)}
+    deltaic.write(table, pa.table({"id": [0], "v": pa.array([variant], PARTS)}), mode="append")
     with pytest.raises(InvalidArgumentError, match="VARIANT_SIZE_LIMIT"):
-        deltaic.sql(f"SELECT {call} FROM delta.`{table.location}`")
+        deltaic.sql(f"SELECT {call} AS c FROM delta.`{table.location}`").to_pylist()
     answer = deltaic.sql(f"SELECT is_valid_variant(v) AS valid FROM delta.`{table.location}`")
     assert answer.to_pylist() == [{"valid": False}]
 
