@@ -81,8 +81,7 @@ pub fn on_at_most<I: Sync, T: Send>(
     if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
 }
 
-/// Calls `work` on the caller's thread and on further ones, `threads` in all; on fewer if the system starts no
-/// more.
+/// Calls `work` on `threads` threads, of which one is the caller's; on fewer if the system starts no more.
 pub fn at_once(threads: usize, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..threads {

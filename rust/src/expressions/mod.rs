@@ -27,6 +27,7 @@ mod url;
 mod variant;
 mod variant_bytes;
 mod variant_change;
+mod variant_limits;
 mod variant_schema;
 mod variant_text;
 mod zones;
@@ -34,7 +35,7 @@ mod zones;
 use arrow::array::ArrayRef;
 
 pub use arguments::Arguments;
-pub(crate) use variant_bytes::check_value;
+pub(crate) use variant_limits::check_value;
 
 use crate::error::{Error, Kind, Result};
 use crate::guard;
@@ -53,7 +54,7 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let given = Arguments::new(arguments)?;
     if name.starts_with("variant_") {
         return guard::caught(|| of_variants(name, &given))
-            .unwrap_or_else(|_| Err(variant_bytes::malformed()));
+            .unwrap_or_else(|_| Err(variant_limits::malformed()));
     }
     match name {
         "make_date" => casts::make_date(&given),

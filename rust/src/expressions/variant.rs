@@ -12,7 +12,8 @@ use parquet_variant::Variant;
 use super::arguments::Arguments;
 use super::failure;
 use super::json::Json;
-use super::variant_bytes::{Column, Limits, Variants, days_of, digits_of, fields, unknown};
+use super::variant_bytes::{Column, Variants, days_of, digits_of, fields, unknown};
+use super::variant_limits::Limits;
 use super::variant_schema::Schema;
 use super::variant_text::{push, push_scalar, zone_of};
 use crate::error::{Error, Result};
@@ -211,7 +212,7 @@ pub fn parts(given: &Arguments) -> Result<ArrayRef> {
             "null" | "long" | "double" | "float" | "date" | "timestamp" | "timestamp_ntz" | "boolean"
             | "binary" => {}
             "string" | "decimal" => push_scalar(&value, &zone, &mut text)?,
-            _ => push(&value, &zone, &mut Limits::default(), &mut text)?,
+            _ => push(&value, &zone, &mut Limits::of(&value), &mut text)?,
         }
         texts.append_value(&text);
         bytes.append_option(if let Variant::Binary(bytes) = &value { Some(*bytes) } else { None });
@@ -299,7 +300,7 @@ pub fn schema(given: &Arguments) -> Result<ArrayRef> {
     let mut out = StringBuilder::new();
     for value in values.iter() {
         match value? {
-            Some(value) => out.append_value(schema_of(&value, &mut Limits::default())?.to_string()),
+            Some(value) => out.append_value(schema_of(&value, &mut Limits::of(&value))?.to_string()),
             None => out.append_null(),
         }
     }
@@ -316,7 +317,7 @@ pub fn common_schema(given: &Arguments) -> Result<ArrayRef> {
             let values = Variants::new(&lists.as_list::<i32>().value(row))?;
             for value in values.iter() {
                 if let Some(value) = value? {
-                    found = found.merged(schema_of(&value, &mut Limits::default())?);
+                    found = found.merged(schema_of(&value, &mut Limits::of(&value))?);
                 }
             }
         }

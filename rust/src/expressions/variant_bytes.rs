@@ -14,12 +14,12 @@ use arrow::datatypes::{
     Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use chrono::{Datelike, NaiveDate};
-use parquet_variant::{EMPTY_VARIANT_METADATA, Variant, VariantMetadata};
+use parquet_variant::{Variant, VariantMetadata};
 
 use super::failure;
-use super::json::{DEPTH, Json};
+use super::json::Json;
+use super::variant_limits::{Limits, check_bytes, check_value, malformed};
 use crate::error::{Error, Result};
-use crate::guard;
 
 /// Variants of one argument.
 pub(super) struct Variants {
@@ -79,77 +79,6 @@ impl Variants {
             read(names, self.value.value(row)).map(Some).ok_or_else(malformed)
         })
     }
-}
-
-/// Maximum number of values in a variant; Spark's variants have at most 128 MiB, and each value has a byte.
-const MOST_VALUES: usize = 1 << 27;
-
-/// Counts levels and values of a variant that is read, whose bytes may be anything: a megabyte may be a
-/// hundred thousand arrays within each other, and the fields of an object may all be the same bytes, so that
-/// forty objects within each other have 2^40 values.
-#[derive(Default)]
-pub(super) struct Limits {
-    depth: usize,
-    values: usize,
-}
-
-impl Limits {
-    /// Notes that an array or object with this number of items begins. Only as many levels as JSON may have
-    /// can be read without running out of stack.
-    pub(super) fn enter(&mut self, items: usize) -> Result<()> {
-        self.depth += 1;
-        self.values = self.values.saturating_add(items);
-        if self.depth > DEPTH || self.values > MOST_VALUES {
-            let message =
-                format!("a variant of more than {DEPTH} levels, or of more than {MOST_VALUES} values");
-            return Err(failure("VARIANT_SIZE_LIMIT", message));
-        }
-        Ok(())
-    }
-
-    /// Notes that it ends.
-    pub(super) fn leave(&mut self) {
-        self.depth -= 1;
-    }
-
-    /// Reads all values, but no names.
-    fn walk(&mut self, value: &Variant) -> Result<()> {
-        match value {
-            Variant::List(items) => {
-                self.enter(items.len())?;
-                items.iter().try_for_each(|item| self.walk(&item))?;
-                self.leave();
-            }
-            Variant::Object(object) => {
-                self.enter(object.len())?;
-                (0..object.len())
-                    .filter_map(|place| object.field(place))
-                    .try_for_each(|item| self.walk(&item))?;
-                self.leave();
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-/// Returns an error for a value of a variant with more levels or values than can be read. The functions of
-/// `parquet_variant` that check or copy a whole value do not limit them.
-pub(crate) fn check_value(value: &[u8]) -> Result<()> {
-    guard::caught(|| Limits::default().walk(&Variant::new_with_metadata(EMPTY_VARIANT_METADATA, value)))
-        .unwrap_or_else(|_| Err(malformed()))
-}
-
-/// Returns an error for more bytes than an array of binary values or texts can have.
-pub(super) fn check_bytes(bytes: usize) -> Result<()> {
-    if i32::try_from(bytes).is_err() {
-        return Err(failure("VARIANT_SIZE_LIMIT", "the variants of a batch have more than 2 GB"));
-    }
-    Ok(())
-}
-
-pub(super) fn malformed() -> Error {
-    failure("MALFORMED_VARIANT", "the bytes are no variant")
 }
 
 /// The fields of a column of variants.

@@ -11,7 +11,8 @@ use super::arguments::Arguments;
 use super::failure;
 use super::json::DEPTH;
 use super::variant::{Step, path_of};
-use super::variant_bytes::{Column, Encoder, Limits, Variants};
+use super::variant_bytes::{Column, Encoder, Variants};
+use super::variant_limits::Limits;
 use crate::error::{Error, Result};
 
 /// Largest index at which an array is filled up with nulls, each of which takes 200 bytes for a moment.
@@ -299,7 +300,8 @@ pub fn strip_nulls(given: &Arguments) -> Result<ArrayRef> {
             out.append_null()?;
             continue;
         };
-        let node = Node::Whole(value).without_nulls(items.value(row) != 0, &mut Limits::default())?;
+        let mut limits = Limits::of(&value);
+        let node = Node::Whole(value).without_nulls(items.value(row) != 0, &mut limits)?;
         out.append(|encoder, bytes| node.write(encoder, bytes))?;
     }
     Ok(Arc::new(out.finish()?))

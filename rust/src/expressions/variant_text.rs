@@ -14,7 +14,8 @@ use super::failure;
 use super::json::push_quoted;
 use super::numbers::{push_double, push_float};
 use super::variant::{each_at, whole_of};
-use super::variant_bytes::{Limits, Variants, check_bytes, digits_of, unknown};
+use super::variant_bytes::{Variants, digits_of, unknown};
+use super::variant_limits::{Limits, check_bytes};
 use super::zones;
 use crate::error::Result;
 
@@ -48,7 +49,7 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
         match value? {
             Some(value) => {
                 buffer.clear();
-                push(&value, &zone, &mut Limits::default(), &mut buffer)?;
+                push(&value, &zone, &mut Limits::of(&value), &mut buffer)?;
                 out.append_value(&buffer);
             }
             None => out.append_null(),
@@ -71,7 +72,7 @@ pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
                 continue;
             }
             Some(value @ (Variant::List(_) | Variant::Object(_))) => {
-                push(&value, &zone, &mut Limits::default(), &mut buffer)?;
+                push(&value, &zone, &mut Limits::of(&value), &mut buffer)?;
             }
             Some(Variant::TimestampMicros(moment)) => {
                 let offset = zones::offset(&zone, &moment.naive_utc());
