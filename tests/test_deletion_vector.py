@@ -218,7 +218,7 @@ def test_filter(rows: set[int], first_row: int, chunk: int) -> None:
     vector = DeletionVector.from_rows(rows)
     kept = vector.filter(pa.Table.from_batches(TABLE.to_batches(chunk)), first_row)
     assert isinstance(kept, pa.Table)
-    assert kept.equals(TABLE.take([i for i in range(20) if first_row + i not in rows]))
+    assert kept.equals(TABLE.take(pa.array([i for i in range(20) if first_row + i not in rows], pa.int64())))
 
 
 @pytest.mark.parametrize(
