@@ -381,14 +381,13 @@ def _from_batches(data: Iterable[Any], failure: Failure) -> pa.RecordBatchReader
 
 
 def noting(batches: Iterator[pa.RecordBatch], failure: Failure) -> Iterator[pa.RecordBatch]:
-    """The batches; the error that ends them is kept in `failure`. A stream around another one gets only the
-    text of its error, so the first error is kept."""
+    """The batches; the error that ends them is kept in `failure`."""
     try:
         yield from batches
     except GeneratorExit:
         raise
     except BaseException as error:  # Ctrl-C too
-        failure.error = failure.error or error
+        failure.error = error
         raise
 
 

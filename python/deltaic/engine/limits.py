@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic.engine.exporters import Failure, noting
+from deltaic.engine.exporters import Failure
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import check_no_nul
 
@@ -167,19 +167,24 @@ class CheckedValues:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         reader = pa.RecordBatchReader.from_stream(self._exporter)
-        checked = pa.RecordBatchReader.from_batches(
-            reader.schema, noting(self._batches(reader), self._failure)
-        )
+        checked = pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
         return checked.__arrow_c_stream__(requested_schema)
 
     def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = 0
         for batch in batches:
-            for at, checks in self._checks.items():
-                for path, check, found, expected in checks:
-                    _check(batch.column(at), batch.schema.field(at).name, path, check, found, expected, first)
+            try:
+                self._check(batch, first)
+            except SchemaMismatchError as error:  # errors of the stream itself are noted where they arise
+                self._failure.error = error
+                raise
             first += batch.num_rows
             yield batch
+
+    def _check(self, batch: pa.RecordBatch, first: int) -> None:
+        for at, checks in self._checks.items():
+            for path, check, found, expected in checks:
+                _check(batch.column(at), batch.schema.field(at).name, path, check, found, expected, first)
 
 
 def _check(
