@@ -88,7 +88,7 @@ CASES = [
     Case(
         "JSON in place of Parquet, of the second form",
         alone(lambda t: (second(t, []), (t.log / V2).rename(t.log / V2.replace(".json", ".parquet")))),
-        bad("Corrupt footer", "Parquet", UUID),
+        bad("0}}", "Parquet", UUID),
     ),
     Case(
         "two protocols, of the second form",
@@ -153,13 +153,13 @@ CASES = [
     Case(
         "a sidecar that is no Parquet",
         raw_sidecar(b"nonsense"),
-        bad("Corrupt footer", "Parquet", "_sidecars/s.parquet"),
+        bad("8 bytes", "Parquet", "_sidecars/s.parquet"),
     ),
     Case("a sidecar of no bytes", raw_sidecar(b""), bad("", "Parquet", "_sidecars/s.parquet")),
     Case(
         "a sidecar that is JSON",
         raw_sidecar(b'{"add":{}}'),
-        bad("Corrupt footer", "Parquet", "_sidecars/s.parquet"),
+        bad("10 bytes", "Parquet", "_sidecars/s.parquet"),
     ),
     Case(
         "a sidecar that names itself",

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 const MOST_BYTES: u64 = 256 << 20;
 /// Maximum number of groups around a column. 127 arrays within each other, the most that fit in the JSON of a
 /// table's schema, are 254 groups.
-const MOST_LEVELS: usize = 300;
+const MOST_LEVELS: usize = 400;
 /// Maximum number of row groups, which Parquet numbers with 16 bits.
 const MOST_GROUPS: u64 = 1 << 15;
 
@@ -124,21 +124,26 @@ pub fn length<R: ChunkReader>(file: &R) -> Result<u64> {
     };
     if magic != b"PAR1" {
         let error = Error::protocol("the file does not end as Parquet does");
-        return Err(error.found(format!("\"{}\"", magic.escape_ascii())).expected("PAR1, unencrypted"));
+        return Err(error
+            .found(format!("\"{}\"", magic.escape_ascii()))
+            .expected("a Parquet file, whose last bytes are PAR1"));
     }
     let length = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
     if length + 8 > size || length > MOST_BYTES {
-        return Err(Error::protocol("the Parquet footer has an impossible length")
-            .found(length)
-            .expected(format!("at most {}", MOST_BYTES.min(size - 8))));
+        return Err(Error::protocol("the Parquet footer has an impossible length").found(length).expected(
+            format!("a Parquet file, whose footer has at most {} bytes", MOST_BYTES.min(size - 8)),
+        ));
     }
     Ok(length)
 }
 
 /// Returns an error for a footer that Parquet's own reader must not parse.
 pub fn check(footer: &[u8]) -> Result<()> {
-    walk(&mut Input { rest: footer })
-        .map_err(|found| Error::protocol("the Parquet footer cannot be read").found(found))
+    walk(&mut Input { rest: footer }).map_err(|found| {
+        Error::protocol("the Parquet footer cannot be read")
+            .found(found)
+            .expected("a footer in Parquet's format")
+    })
 }
 
 fn walk(input: &mut Input) -> Result<(), String> {
@@ -239,7 +244,7 @@ mod tests {
     fn a_schema_of_too_many_levels() {
         let nested = |levels: usize| footer(&[vec![element(Some(1)); levels], vec![element(None)]].concat());
         check(&nested(MOST_LEVELS)).unwrap();
-        assert_eq!(found(&nested(MOST_LEVELS + 1)), "a schema of more than 300 levels");
+        assert_eq!(found(&nested(MOST_LEVELS + 1)), "a schema of more than 400 levels");
         let mut flat = vec![element(Some(60))];
         flat.extend((0..120).map(|place| element((place % 2 == 0).then_some(1))));
         check(&footer(&flat)).unwrap();
