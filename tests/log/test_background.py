@@ -28,7 +28,8 @@ def later() -> Iterator[None]:
     assert background.wait(10)
 
 
-def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def waiting_checkpoints(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Lets checkpoints wait. Returns the events that one has begun, and that they may be written."""
     begun, release, real = threading.Event(), threading.Event(), checkpoint.write
 
     def slow(snapshot: Snapshot, *, now: int) -> dict[str, object]:
@@ -37,6 +38,11 @@ def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) 
         return real(snapshot, now=now)
 
     monkeypatch.setattr(checkpoint, "write", slow)
+    return begun, release
+
+
+def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, release = waiting_checkpoints(monkeypatch)
     snapshot = append(create(memory_store(), properties={"delta.checkpointInterval": "1"}), "1.parquet")
     assert begun.wait(10)
     for number in (2, 3, 4):
@@ -51,14 +57,7 @@ def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_compacted_range_takes_no_checkpoints_place(later: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, release, real = threading.Event(), threading.Event(), checkpoint.write
-
-    def slow(snapshot: Snapshot, *, now: int) -> dict[str, object]:
-        begun.set()
-        assert release.wait(10)
-        return real(snapshot, now=now)
-
-    monkeypatch.setattr(checkpoint, "write", slow)
+    begun, release = waiting_checkpoints(monkeypatch)
     snapshot = create(memory_store(), properties={"delta.checkpointInterval": "2"})
     with deltaic.configure(log_compaction_interval=3):
         for number in (1, 2, 3, 4, 5):

@@ -1006,6 +1006,9 @@ def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     session.sql("CREATE TABLE cloned_parquet USING parquet AS SELECT 7 AS id")
     session.sql("CREATE TABLE of_parquet DEEP CLONE cloned_parquet")
     assert ids(session.table("of_parquet")) == [7]
+    session.sql("CREATE TABLE cloned_parts USING parquet PARTITIONED BY (p) AS SELECT 7 AS id, 1 AS p")
+    with pytest.raises(InvalidArgumentError, match="DELTA_CLONE_UNSUPPORTED_SOURCE"):
+        session.sql("CREATE TABLE of_parts DEEP CLONE cloned_parts")
     session.sql("CREATE TABLE other_copy USING parquet AS SELECT 5 AS x")
     session.sql("CREATE VIEW copied_view AS SELECT 1 AS id")
     for statement in ("CREATE OR REPLACE TABLE", "REPLACE TABLE"):

@@ -287,10 +287,12 @@ class SparkTables(Tables):
         self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None
     ) -> dict[str, int]:
         """Like the method of the base class, but the path of the source may name a version: delta.`/t@v3`.
-        The source may also be the name of a Parquet table."""
+        The source may also be the name of a Parquet table without partitions. Of a table with partitions,
+        only the catalog knows which folders belong to it."""
         if is_known(self._spark, source) and path_of(self._spark, source) is None:
-            table = other_table(self._spark, source.parts)
-            if table is not None and (table.provider or "").lower() == "parquet":
+            table, definition = other_table(self._spark, source.parts), self.other_definition(source)
+            has_partitions = definition is None or bool(definition[1])
+            if table is not None and (table.provider or "").lower() == "parquet" and not has_partitions:
                 source = dataclasses.replace(source, parts=("parquet", path_at(str(table.location))))
         elif source.path is not None:
             from deltaic.spark.frames import pinned_path

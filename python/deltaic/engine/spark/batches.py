@@ -28,7 +28,7 @@ def relabelled(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator
         if (position := invalid_text(batch)) is not None:
             raise SchemaMismatchError(
                 "text that is not UTF-8",
-                where=f"column {schema.names[position]}",
+                where=f"column {batch.schema.names[position]}",
                 expected="UTF-8; cast the column to binary to keep its bytes",
             )
         yield as_schema(batch, schema)
