@@ -13,6 +13,7 @@ from commands_model import Make, rows
 
 import deltaic
 from deltaic import DeltaTable
+from deltaic.commands.optimize_rewrite import Rewrite
 from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
@@ -57,6 +58,31 @@ def test_compact_in_partitions_and_where(make: Make, sample: pa.Table) -> None:
         table.optimize.compact("id = 1")
     metrics = table.optimize.compact(commit_interval=timedelta(0))
     assert metrics["num_batches"] == metrics["partitions_optimized"] == 2
+    assert table.files().count() == 3
+    assert rows(table) == rows(sample)
+
+
+def test_the_last_commit_of_several_records_the_application_transaction(
+    make: Make, sample: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(sample, files=5, partition_by="grp")
+    stage, staged = Rewrite._stage_bin, []
+
+    def fails_at_the_second(self: Rewrite, *arguments: Any) -> None:
+        staged.append(arguments)
+        if len(staged) == 2:
+            raise OSError("disk full")
+        stage(self, *arguments)
+
+    commit = deltaic.CommitOptions(transactions={"nightly": 7})
+    monkeypatch.setattr(Rewrite, "_stage_bin", fails_at_the_second)
+    with pytest.raises(OSError, match="disk full"):
+        table.optimize.compact(commit_interval=timedelta(0), commit=commit)
+    table.refresh()
+    assert table.files().count() == 11, "the first partition was committed"
+    metrics = table.optimize.compact(commit_interval=timedelta(0), commit=commit)
+    assert metrics["num_files_removed"] == 5 * metrics["num_batches"], "the retry rewrites the others"
+    assert table.optimize.compact(commit_interval=timedelta(0), commit=commit)["num_files_removed"] == 0
     assert table.files().count() == 3
     assert rows(table) == rows(sample)
 

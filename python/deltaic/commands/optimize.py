@@ -57,7 +57,8 @@ class Optimize:
     `target_size` (int): target size of new files in bytes; default: the table's `delta.targetFileSize`, which
     is 256 MiB unless it is set.
     `commit_interval` (timedelta): None (the default) for one commit at the end; else finished bins (groups of
-    files that are rewritten together) are committed at this interval (0: after each partition).
+    files that are rewritten together) are committed at this interval (0: after each partition), and only the
+    last commit records the application transactions of `commit`.
     `parquet`: ParquetOptions of the new files. `commit`: CommitOptions.
 
     Result of `compact`, `z_order`, `cluster`, `purge`: a dict with `num_files_added`, `num_files_removed`,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -152,14 +152,16 @@ class Rewrite:
     ) -> tuple[Progress, Snapshot]:
         done, snapshot = Progress(partitions=len(partitions)), self.snapshot
         transaction, pending, started = None, Progress(), time.monotonic()
-        for last_of_partition, bin_files in _last_marked(partitions):
+        for last_of_partition, is_last, bin_files in _last_marked(partitions):
             if transaction is None:
                 transaction = Transaction(snapshot, self.operation, parameters, self.job.commit)
                 transaction.expect(Change.REARRANGE)
                 transaction.gate = self.job.gate
             with staging(transaction):
                 self._stage_bin(transaction, bin_files, pending)
-            if self._due(started, last_of_partition):
+            if self._due(started, last_of_partition) and not is_last:
+                # The last commit records the application transactions: a retry after a crash goes on.
+                transaction.options = replace(transaction.options, transactions={})
                 snapshot = transaction.commit(self._history(pending))
                 _absorb(done, pending)
                 transaction, pending, started = None, Progress(), time.monotonic()
@@ -254,10 +256,13 @@ def _absorb(done: Progress, pending: Progress) -> None:
     done.batches += 1
 
 
-def _last_marked(partitions: list[list[pa.Table]]) -> Iterator[tuple[bool, pa.Table]]:
+def _last_marked(partitions: list[list[pa.Table]]) -> Iterator[tuple[bool, bool, pa.Table]]:
+    """Yields whether a bin is the last of its partition, whether it is the last of all, and its files."""
+    left = sum(map(len, partitions))
     for bins in partitions:
         for number, files in enumerate(bins, start=1):
-            yield number == len(bins), files
+            left -= 1
+            yield number == len(bins), not left, files
 
 
 def _rows(tables: list[pa.Table]) -> int:
