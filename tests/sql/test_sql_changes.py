@@ -267,6 +267,52 @@ def test_insert_replace_where(table: deltaic.DeltaTable) -> None:
         deltaic.sql(f"INSERT INTO {at(table)} REPLACE WHERE part IN (SELECT 'a')")
 
 
+def test_insert_replace_using(table: deltaic.DeltaTable) -> None:
+    query = "SELECT * FROM VALUES (20, 'a', 2.0), (21, NULL, 3.0) AS v(id, part, other)"
+    deltaic.sql(f"INSERT INTO {at(table)} REPLACE USING (part) {query}")
+    assert [row[:2] for row in rows(table)] == [(3, "b"), (4, None), (20, "a"), (21, None)]
+    entry = table.history(1)[0]
+    assert (entry["operation"], entry["operationParameters"]["replaceUsingCols"]) == ("WRITE", "(part)")
+    by_name = "SELECT 9.0D AS amount, 'b' AS part, 20 AS id UNION ALL SELECT 8.0D, 'c', 5"
+    deltaic.sql(f"INSERT INTO {at(table)} BY NAME REPLACE USING (id) {by_name}")
+    assert [row[:2] for row in rows(table)] == [(3, "b"), (4, None), (5, "c"), (20, "b"), (21, None)]
+    query = "SELECT 5 AS id, 'd' AS part, 1.0D AS amount, 7 AS n"
+    deltaic.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {at(table)} REPLACE USING (ID) {query}")
+    assert [row for row in rows(table) if row[0] in (4, 5)] == [(4, None, 40.0, None), (5, "d", 1.0, 7)]
+
+
+def test_insert_replace_on(table: deltaic.DeltaTable) -> None:
+    insert = f"INSERT INTO {at(table)}"
+    query = "SELECT 20 AS id, 'a' AS part, 2.0D AS amount UNION ALL SELECT 21, NULL, 3.0D"
+    deltaic.sql(f"{insert} AS x REPLACE ON x.part <=> s.part AND x.id IN (1, 4) ({query}) AS s")
+    assert [row[:2] for row in rows(table)] == [(2, "a"), (3, "b"), (20, "a"), (21, None)]
+    deltaic.sql(
+        f"{insert} REPLACE ON {at(table)}.id + 1 = s.id (SELECT 4 AS id, 'z' AS part, 0D AS amount) s"
+    )
+    deltaic.sql(f"{insert} t BY NAME REPLACE ON t.id = 2 SELECT 'y' AS part, 5 AS id, 1D AS amount")
+    assert [row[:2] for row in rows(table)] == [(4, "z"), (5, "y"), (20, "a"), (21, None)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("t REPLACE USING (part) SELECT 1 AS part, 'a' AS id, 1D", "another position"),
+        ("t REPLACE USING (nope) SELECT 1, 'a', 1D", "the table lacks a column"),
+        ("t REPLACE USING (id) SELECT 1, 'a', 1D", "the query lacks a column"),
+        ("t (id) REPLACE USING (id) SELECT 1", "found USING; expected WHERE"),
+        ("t REPLACE ON id = 1 SELECT 1 AS id, 'a' AS part, 1D AS amount", "both the table and the new rows"),
+        ("t REPLACE ON nope = 1 SELECT 1 AS id, 'a' AS part, 1D AS amount", "neither the table nor"),
+        ("t REPLACE ON t.id = s.x (SELECT 1 AS x, 'a' AS part, 1D AS amount) s", "found x; expected id"),
+        ("t REPLACE ON t.id = T.id (SELECT 1 AS id, 'a' AS part, 1D AS amount) T", "the same alias"),
+        ("t AS x REPLACE WHERE x.id = 1 SELECT 1, 'a', 1D", "an alias only with"),
+    ],
+)
+def test_insert_replace_is_refused(table: deltaic.DeltaTable, statement: str, message: str) -> None:
+    with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=message):
+        deltaic.sql(f"INSERT INTO {statement}", tables={"t": table})
+    assert len(rows(table)) == 4
+
+
 def test_insert_into_a_partition(table: deltaic.DeltaTable) -> None:
     deltaic.sql(f"INSERT INTO {at(table)} PARTITION (part = 'x') (amount, id) VALUES (1.5, 9)")
     deltaic.sql(f"INSERT OVERWRITE {at(table)} PARTITION (part = 'a') SELECT 20, 2.5")

@@ -1,5 +1,5 @@
 """An overwrite that replaces the rows of a table that match a new row (delta-spark: the options replaceUsing
-and replaceOn).
+and replaceOn; SQL: INSERT ... REPLACE USING and REPLACE ON).
 
 Only rows of the table are compared: a new row without a match is appended, and one that matches several rows
 replaces all of them.
@@ -61,10 +61,8 @@ class Replacement:
             for name in self.columns:
                 check_known(name, "table", table.names)
                 check_known(name, "query", rows.names)
-            texts = [
-                f"{self.target}.{quote_name(name)} = {self.source}.{quote_name(name)}"
-                for name in self.columns
-            ]
+            target, source = quote_name(self.target), quote_name(self.source)
+            texts = [f"{target}.{quote_name(name)} = {source}.{quote_name(name)}" for name in self.columns]
             return engine.resolve(" AND ".join(texts), scope)
         try:
             condition = engine.resolve(self.on, scope)
@@ -90,6 +88,23 @@ def check_known(name: str, relation: str, columns: Sequence[str]) -> None:
     ).with_values(column=name, relation=relation, columns=tuple(map(quote_name, sorted(columns))))
 
 
+def check_positions(columns: Sequence[str], table: Sequence[str], query: Sequence[str]) -> None:
+    """Raises InvalidArgumentError if one of `columns`, those of replaceUsing, has another position in the
+    query than in the table, or is missing there."""
+    for name in columns:
+        check_known(name, "table", table)
+        check_known(name, "query", query)
+    of_table, of_query = [[name.lower() for name in names] for names in (table, query)]
+    moved = tuple(name for name in columns if of_table.index(name.lower()) != of_query.index(name.lower()))
+    if moved:
+        raise InvalidArgumentError(
+            "[INSERT_REPLACE_USING_DISALLOW_MISALIGNED_COLUMNS] a column of replaceUsing has another position"
+            " in the data than in the table",
+            found=", ".join(moved),
+            expected="the same position, or save, saveAsTable or INSERT BY NAME, which match by name",
+        ).with_values(columns=moved)
+
+
 def _of_condition(error: InvalidArgumentError) -> InvalidArgumentError:
     """Returns the error of replaceOn for a column that its condition cannot have; other errors stay."""
     text = f"{error} {error.__cause__}"
@@ -102,7 +117,10 @@ def _of_condition(error: InvalidArgumentError) -> InvalidArgumentError:
     else:
         return error
     tag = f"DELTA_INSERT_REPLACE_ON_{kind}_COLUMNS_IN_CONDITION"
-    expected = "an alias of the DataFrame, the option targetAlias, or another column"
+    expected = (
+        "an alias of the DataFrame or the query, an alias of the table (the option targetAlias, AS in SQL),"
+    )
+    expected += " or another column"
     return InvalidArgumentError(f"[{tag}] {message}", found=column, expected=expected)
 
 

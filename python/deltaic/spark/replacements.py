@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from deltaic.commands.replacement import SOURCE, TARGET, Replacement, check_known
+from deltaic.commands import replacement as command
+from deltaic.commands.replacement import SOURCE, TARGET, Replacement
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark.aliases import alias_of
 
@@ -94,18 +95,6 @@ def check_positions(df: Any, state: BuilderState, table: Schema) -> None:
         )
     if not state.has("replaceUsing"):
         return
-    of_table, of_rows = [name.lower() for name in table.names], [name.lower() for name in df.columns]
     names = _listed(state.get("replaceUsing") or "")
-    for name in names if all(names) else ():
-        check_known(name, "table", table.names)
-        check_known(name, "query", df.columns)
-    moved = tuple(
-        name for name in names if name and of_table.index(name.lower()) != of_rows.index(name.lower())
-    )
-    if moved:
-        raise InvalidArgumentError(
-            "[INSERT_REPLACE_USING_DISALLOW_MISALIGNED_COLUMNS] a column of replaceUsing has another position"
-            " in the data than in the table",
-            found=", ".join(moved),
-            expected="the same position, or save and saveAsTable, which match by name",
-        ).with_values(columns=moved)
+    if all(names):
+        command.check_positions(names, table.names, df.columns)

@@ -197,6 +197,11 @@ class SparkTables(Tables):
     def checks_where(self) -> bool:
         return settings.checks_replace_where(self._spark)
 
+    @property
+    def replaces_matches(self) -> bool:
+        """False, like delta-spark: the options replaceUsing and replaceOn of a DataFrame's writer do it."""
+        return False
+
     def history_text(self, condition: str) -> str:
         return engine_of(self._spark).shown_condition(condition, None)
 

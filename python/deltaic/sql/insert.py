@@ -1,4 +1,4 @@
-"""INSERT INTO, INSERT OVERWRITE, INSERT ... REPLACE WHERE."""
+"""INSERT INTO, INSERT OVERWRITE, INSERT ... REPLACE WHERE, REPLACE USING and REPLACE ON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deltaic.commands.replacement import Replacement
 from deltaic.commands.write_job import Mode
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError, nearest_names
 from deltaic.protocol.ddl import cast_type
@@ -16,6 +17,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.protocol.widening import is_widening
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table, refuse_default_inside
+from deltaic.sql.insert_replace import alias_length, bound, check_query, read_alias, unaliased_query
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
@@ -45,7 +47,9 @@ class _Target:
 
 def insert(reader: Reader, tables: Tables) -> Rows:
     """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name [PARTITION (column [= value], ...)]
-    [(columns) | BY NAME] [REPLACE WHERE condition] query"""
+    [(columns) | BY NAME] [REPLACE WHERE condition] query
+    INSERT [WITH SCHEMA EVOLUTION] INTO [TABLE] name [[AS] alias] [BY NAME] REPLACE USING (columns) query
+    INSERT ... [BY NAME] REPLACE ON condition query | (query) [[AS] alias]"""
     reader.expect("INSERT")
     evolves = reader.accept("WITH", "SCHEMA", "EVOLUTION") or tables.evolves
     overwrite = reader.accept("OVERWRITE")
@@ -53,8 +57,19 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         reader.expect("INTO")
     reader.accept("TABLE")
     name = read_name(reader)
-    partition, listed, by_name, condition = insert_clauses(reader)
-    where = None if condition is None else without_qualifiers(condition, tables.qualifiers(name))
+    alias = read_alias(reader) if tables.replaces_matches and not overwrite else None
+    partition, listed, by_name, replaced = insert_clauses(reader, matches=tables.replaces_matches)
+    where = replacement = None
+    if isinstance(replaced, Replacement):
+        query, source = unaliased_query(reader)
+        replacement = bound(replaced, replace(name, alias=alias), source, tables)
+    elif alias is not None:
+        raise InvalidArgumentError(
+            "an INSERT takes an alias only with REPLACE USING and REPLACE ON", where=str(name), found=alias
+        )
+    else:
+        query = reader.rest("a query")
+        where = None if replaced is None else without_qualifiers(replaced, tables.qualifiers(name))
     table = tables.table(name)
     fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)
@@ -68,11 +83,13 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         raise SchemaMismatchError(
             "PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both)
         ).with_values(column=min(both))
-    text, computed = _with_defaults(reader.rest("a query"), target, table.schema, tables)
+    text, computed = _with_defaults(query, target, table.schema, tables)
     if computed:
         text, target = _without(text, target, computed)
+    if replacement is not None and not by_name:
+        check_query(replacement, table.schema, tables.column_names(tables.query(text)))
     rows = _placed(text, target, table, str(name), tables, evolves)
-    mode: Mode = "overwrite" if overwrite or where is not None else "append"
+    mode: Mode = "append" if not overwrite and replaced is None else "overwrite"
     if overwrite and table.metadata.partition_columns and tables.overwrites_partitions():
         mode = "overwrite_partitions"
     shown_where = None
@@ -80,37 +97,51 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         where = " AND ".join(f"{quote_name(column)} {_equal_to(value)}" for column, value in fixed.items())
         given = {name: value for name, value in partition if value is not None}
         shown_where = " AND ".join(f"{quote_name(name)} <=> {value}" for name, value in given.items())
-    tables.insert(table, rows, mode, where, "merge" if evolves else None, shown_where)
+    tables.insert(table, rows, mode, where, "merge" if evolves else None, shown_where, replacement)
     return nothing()
 
 
 def insert_clauses(
-    reader: Reader,
-) -> tuple[list[tuple[str, str | None]], tuple[str, ...] | None, bool, str | None]:
-    """[PARTITION (column [= value], ...)] [(columns) | BY NAME] [REPLACE WHERE condition], between the name
-    and the query of an INSERT. Returns the partition columns with their values, the listed columns (None
-    without a list), True for BY NAME, and the condition."""
+    reader: Reader, *, matches: bool = False
+) -> tuple[list[tuple[str, str | None]], tuple[str, ...] | None, bool, str | Replacement | None]:
+    """[PARTITION (column [= value], ...)] [(columns) | BY NAME] [REPLACE WHERE condition], or [BY NAME]
+    REPLACE USING (columns), or [BY NAME] REPLACE ON condition, between the name and the query of an INSERT.
+    Returns the partition columns with their values, the listed columns (None without a list), True for BY
+    NAME, and the condition of WHERE or the replacement. `matches`: False to refuse USING and ON."""
     partition = reader.bracketed(lambda: partition_value(reader)) if reader.accept("PARTITION") else []
     listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
     by_name = reader.accept("BY", "NAME")
     if not reader.accept("REPLACE"):
         return partition, listed, by_name, None
-    if reader.at("USING") or reader.at("ON"):
+    if not reader.at("USING") and not reader.at("ON"):
+        reader.expect("WHERE")
+        return partition, listed, by_name, _condition(reader)
+    if not matches:
         raise UnsupportedFeatureError(
             "INSERT ... REPLACE USING and REPLACE ON are not supported", expected="REPLACE WHERE"
         )
-    reader.expect("WHERE")
-    return partition, listed, by_name, _condition(reader)
+    if partition or listed is not None:
+        reader.fail("WHERE, or no PARTITION and no list of columns")
+    if reader.accept("USING"):
+        columns = tuple(reader.bracketed(reader.name))
+        replacement = Replacement(columns=columns, text=", ".join(map(quote_name, columns)))
+    else:
+        reader.expect("ON")
+        condition = _condition(reader, alias_length(reader))
+        replacement = Replacement(on=condition, text=condition)
+    return partition, listed, by_name, replacement
 
 
-def _condition(reader: Reader) -> str:
-    """Returns the condition of REPLACE WHERE, and moves the cursor to the query behind it. The query may be
-    in brackets, as in `id = 1 (SELECT 1, 2)`. In `id IN (SELECT 1)` the brackets belong to the condition."""
+def _condition(reader: Reader, alias: int = 0) -> str:
+    """Returns the condition of REPLACE WHERE or REPLACE ON, and moves the cursor to the query behind it. The
+    query may be in brackets, as in `id = 1 (SELECT 1, 2)`. In `id IN (SELECT 1)` the brackets belong to the
+    condition. `alias`: number of tokens behind the brackets that are the alias of the query."""
     start = reader.position
     condition = reader.slice(*QUERY_STARTS, expected="a condition")
-    if not reader.done or reader.tokens[-1].text != ")":
+    last = len(reader.tokens) - 1 - alias
+    if not reader.done or reader.tokens[last].text != ")":
         return condition
-    first, depth = len(reader.tokens) - 1, 1
+    first, depth = last, 1
     while depth and first > start:
         first -= 1
         depth += {")": 1, "(": -1}.get(reader.tokens[first].text, 0)

@@ -19,6 +19,7 @@ from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable, clone_files, run_write
 
 if TYPE_CHECKING:
+    from deltaic.commands.replacement import Replacement
     from deltaic.commands.write_job import Mode, SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.protocol.evolution import Widening
@@ -352,6 +353,11 @@ class Tables:
         """True if the condition of INSERT ... REPLACE WHERE may read partition columns only."""
         return False
 
+    @property
+    def replaces_matches(self) -> bool:
+        """True if INSERT takes REPLACE USING and REPLACE ON."""
+        return True
+
     def overwrites_partitions(self) -> bool:
         """True if INSERT OVERWRITE replaces only the partitions of the new rows, and not all rows of the
         table."""
@@ -365,10 +371,12 @@ class Tables:
         where: str | None,
         schema_mode: SchemaMode | None,
         shown_where: str | None = None,
+        replacement: Replacement | None = None,
     ) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
         the new version. A partition column that the rows lack becomes null, unless the new rows choose the
-        partitions that are replaced. `shown_where`: SQL whose meaning is that of `where`, for the history."""
+        partitions that are replaced. `shown_where`: SQL whose meaning is that of `where`, for the history.
+        `replacement`: which rows an overwrite replaces, instead of `where`."""
         from deltaic.commands.write_job import Write
 
         job = Write(
@@ -379,6 +387,7 @@ class Tables:
             where_of_partitions=self.where_of_partitions,
             schema_mode=schema_mode,
             casting="strict",
+            replacement=replacement,
             fills_partitions=mode != "overwrite_partitions",
         )
         run_write(table, rows, job)
