@@ -131,6 +131,19 @@ def test_the_extension_type_makes_a_variant(tmp_path: Path) -> None:
     assert not isinstance(plain.schema.field("v").type, str), "a struct is a struct"
 
 
+def test_rows_of_deltaic_keep_their_variants(tmp_path: Path) -> None:
+    query = "SELECT 1 AS id, parse_json('{\"a\": 7}') AS v, array(parse_json('2')) AS l"
+    first = deltaic.write(tmp_path / "query", deltaic.sql(query))
+    deltaic.sql(f"CREATE TABLE delta.`{tmp_path / 'created'}` AS {query}")
+    merged = deltaic.write(tmp_path / "merged", {"id": [1]})
+    merged.merge(first.scan(), "t.id = s.id", schema_mode="merge").when_matched_update_all().execute()
+    created, copy = deltaic.DeltaTable(tmp_path / "created"), deltaic.write(tmp_path / "copy", first)
+    for table in (first, created, copy, merged):
+        assert table.schema.to_ddl().endswith("v variant, l array<variant>")
+        answer = deltaic.sql("SELECT v:a::int AS a FROM x", tables={"x": table.scan()})
+        assert answer.to_pylist() == [{"a": 7}]
+
+
 def test_insert_casts_values_to_variants(tmp_path: Path) -> None:
     """By store assignment, what Spark's ANSI cast converts: primitive types and arrays of them."""
     at = f"delta.`{tmp_path / 'table'}`"

@@ -10,7 +10,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from deltaic.engine.exporters import (
 )
 from deltaic.engine.limits import CheckedValues, check_columns, value_checks
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.schema import Schema, primitive_types
 
 MAX_BUFFERED_BYTES = 32 * 2**20
 """Bytes of one source that a `BufferedSource` keeps in memory; the batches after them go to a temporary
@@ -57,7 +57,7 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
     exporter, arrow_schema = exporter_of(data, failure)
     _refuse_twins(arrow_schema.names)
     check_columns(arrow_schema)
-    schema = Schema.from_arrow(arrow_schema)
+    schema = _with_variants(Schema.from_arrow(arrow_schema), getattr(exporter, "schema", None))
     table_schema = _core.TableSchema(schema.to_json())
     if any(has_deep_struct(item.type) for item in arrow_schema):
         exporter = UnslicedStream(exporter)
@@ -69,6 +69,17 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
         return _core.conform(exporter, table_schema, unique_keys=True)
 
     return Source(schema, opened, failure)
+
+
+def _with_variants(schema: Schema, of_rows: Any) -> Schema:
+    """Returns the schema of an Arrow stream with the variants of `of_rows`, which is the schema of `Rows`:
+    the stream has a struct of `metadata` and `value` in their place. Other data have no such schema."""
+    if not isinstance(of_rows, Schema):
+        return schema
+    return Schema(
+        replace(column, type=own.type) if "variant" in primitive_types(own.type) else column
+        for column, own in zip(schema, of_rows, strict=True)
+    )
 
 
 def buffered(data: Any) -> Any:
