@@ -460,6 +460,15 @@ def test_values_of_duckdb_that_arrow_would_change(tmp_path: Path, text: str) -> 
         ).to_arrow()
 
 
+def test_a_refused_value_leaves_the_connection_free(tmp_path: Path) -> None:
+    """A notebook keeps the last error, whose traceback keeps the reader."""
+    connection = duckdb.connect()
+    with pytest.raises(SchemaMismatchError, match="infinity") as last:
+        deltaic.write(tmp_path / "t", connection.sql("select 'infinity'::date as x"))
+    assert last.tb is not None
+    assert connection.sql("select 1").fetchall() == [(1,)]
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [

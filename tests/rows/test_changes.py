@@ -18,6 +18,7 @@ from deltaic import DeltaTable
 from deltaic.errors import (
     InvalidArgumentError,
     MergeCardinalityError,
+    ProtocolError,
     SchemaMismatchError,
     VersionNotFoundError,
 )
@@ -466,6 +467,17 @@ def test_vacuum_takes_files_of_changes_when_they_are_old_enough(tmp_path: Path) 
         assert change_files(table) == []
         assert not (tmp_path / mode / "_change_data").exists()
         assert table.scan().count() == 4
+
+
+def test_vectors_that_vacuum_took_are_named(tmp_path: Path) -> None:
+    feed = {"delta.enableChangeDataFeed": True}
+    table = deltaic.write(tmp_path / "t", {"id": list(range(100))}, properties=feed)
+    table.delete("id = 5")
+    table.optimize.purge()
+    table.vacuum(retention=timedelta(0), enforce_retention=False)
+    for read in (lambda: table.changes(1), lambda: list(table.tail(start=1, changes=True, poll=None))):
+        with pytest.raises(ProtocolError, match=r"^deletion_vector_.*VACUUM may have removed it"):
+            read()
 
 
 def test_nested_values_and_long_updates(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ table with text that is not UTF-8 could not be read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -170,16 +170,17 @@ class CheckedValues:
         checked = pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
         return checked.__arrow_c_stream__(requested_schema)
 
-    def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         first = 0
-        for batch in batches:
-            try:
-                self._check(batch, first)
-            except SchemaMismatchError as error:  # errors of the stream itself are noted where they arise
-                self._failure.error = error
-                raise
-            first += batch.num_rows
-            yield batch
+        with reader:  # a DuckDB connection runs no other query while a result is open; the error keeps it
+            for batch in reader:
+                try:
+                    self._check(batch, first)
+                except SchemaMismatchError as error:  # errors of the stream itself are noted where they arise
+                    self._failure.error = error
+                    raise
+                first += batch.num_rows
+                yield batch
 
     def _check(self, batch: pa.RecordBatch, first: int) -> None:
         for at, checks in self._checks.items():

@@ -85,9 +85,9 @@ class Rows(Replayable):
     change them. A scan, a query (`deltaic.sql`), `files()`, `changes()` and others return it.
 
     Any Arrow library accepts a `Rows` (`__arrow_c_stream__`): `polars.DataFrame(rows)`,
-    `pyarrow.table(rows)`. Conversions raise ProtocolError (a damaged file), FileNotFoundError (a deleted
-    file), InvalidArgumentError (SQL that fails on a row; its `condition` is Spark's, such as DIVIDE_BY_ZERO)
-    and CancelledError.
+    `pyarrow.table(rows)`. Conversions raise ProtocolError (a file that is damaged or was deleted),
+    InvalidArgumentError (SQL that fails on a row; its `condition` is Spark's, such as DIVIDE_BY_ZERO) and
+    CancelledError.
 
     >>> rows = table.scan(["id"])
     >>> sorted(row["id"] for row in rows)
@@ -129,7 +129,7 @@ class Rows(Replayable):
         On Spark, rows of more than 64 MB reach the driver partition by partition, each by a Spark job of its
         own; `to_arrow` reads all partitions by one job.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> sum(batch.num_rows for batch in table.scan().to_reader())
         4
@@ -139,7 +139,7 @@ class Rows(Replayable):
     def to_arrow(self) -> pa.Table:
         """Returns all rows as one `pyarrow.Table` in memory.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan(["id"]).to_arrow().num_rows
         4
@@ -149,7 +149,7 @@ class Rows(Replayable):
     def to_pylist(self) -> list[dict[str, Any]]:
         """Returns a dict of Python values for each row, by column name, like `pyarrow.Table.to_pylist`.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan(["id"], where="id = 1").to_pylist()
         [{'id': 1}]
@@ -165,7 +165,7 @@ class Rows(Replayable):
         """Returns all rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. Raises
         ImportError if pandas is not installed.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> frame = table.scan().to_pandas(types_mapper=None)
         """
@@ -186,7 +186,7 @@ class Rows(Replayable):
         """Returns a Polars DataFrame; with `lazy=True` a LazyFrame whose columns and filters are pushed into
         the scan. Raises ImportError if Polars is not installed.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().to_polars(lazy=True).select("id").collect().height
         4
@@ -213,7 +213,7 @@ class Rows(Replayable):
         """Returns a relation of `connection` (None: DuckDB's default connection) whose columns and filters
         are pushed into the scan.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().to_duckdb().filter("delay > 60").count("*").fetchall()
         [(1,)]
@@ -229,7 +229,7 @@ class Rows(Replayable):
         """Returns a `pyarrow.dataset.Dataset` whose columns and filters are pushed into the scan. It has no
         file fragments.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().to_dataset().to_table(columns=["id"]).num_rows
         4
@@ -241,7 +241,7 @@ class Rows(Replayable):
     def count(self) -> int:
         """Returns the number of rows (int), from the log without reading a file if the log has it exactly.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().count()
         4
@@ -263,7 +263,7 @@ class Rows(Replayable):
         a `QueryReport` with the engine's steps and a line for each table. The numbers are 0 if the rows come
         from no table. Both print as a table, in a notebook as HTML.
 
-        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
+        Raises ProtocolError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> print(table.scan(where="id > 100").explain().files_skipped_by_statistics)
         2
