@@ -26,6 +26,8 @@ OTHER_TEXT = {
 NOT_WRITTEN = {
     "spark_sql/parsing.py": "what an error message suggests; a name without the tokenizer",
 }
+# Modules that name settings of delta-spark in the parameters of its errors.
+CONDITIONS = [f"spark/conditions_of_{name}.py" for name in ("features", "schemas", "tables")]
 # What a pattern of SQL has, and no other: a quote that is doubled, or all up to the next one.
 _TOKENS = re.compile(r"""\|``\)|\|''\)|\|\\?"\\?"\)|\[\^`[^\]]*\][*+]`|\[\^'[^\]]*\][*+]'""")
 _QUOTING = re.compile(
@@ -84,3 +86,20 @@ def test_every_exception_is_needed() -> None:
     needed = {each.partition(":")[0] for each in _found(_TOKENS, "sql_text.py")}
     assert set(OTHER_TEXT) == needed
     assert set(NOT_WRITTEN) == {each.partition(":")[0] for each in _found(_QUOTING, "sql_text.py")}
+
+
+def test_a_setting_of_delta_spark_is_defined_where_it_is_known_and_is_read_and_documented() -> None:
+    """`enable` warns of all settings that `_delta` does not define."""
+    module = "engine/spark/settings.py"
+    assert _found(re.compile(r"spark\.databricks\."), module, "log/schema_log.py", *CONDITIONS) == [], (
+        f"define the setting by `_delta` of {module}"
+    )
+    text = (PACKAGE / module).read_text(encoding="utf-8")
+    assert len(re.findall(r"spark\.databricks\.delta\.[\"']", text)) == 1
+    code = "\n".join(line for _, _, line in _lines())
+    names = re.findall(r"^(\w+)(?:: [^=]+)? = (?:\{\s*.*)?_delta\(", text, re.MULTILINE)
+    assert len(names) > 25
+    assert [name for name in names if len(re.findall(rf"\b{name}\b", code)) < 2] == []
+    page = (PACKAGE.parents[1] / "docs" / "spark.md").read_text(encoding="utf-8")
+    settings = re.findall(r'_delta\("([\w.]+)"\)', text)
+    assert [name for name in settings if name not in page and not name.startswith("streaming.")] == []

@@ -815,6 +815,7 @@ class DeltaTable(metaclass=ExplainedNames):
         enforce_retention: bool = True,
         keep_versions: Iterable[int] = (),
         inventory: Any = None,
+        logged: bool = True,
         commit: CommitOptions | None = None,
     ) -> Rows:
         """Deletes files below the table's folder that no version within the retention needs. Older versions
@@ -830,6 +831,7 @@ class DeltaTable(metaclass=ExplainedNames):
         `mode`: "full" (the default) lists the folder; "lite" takes removed files from the log alone.
         `dry_run`: True deletes nothing.
         `keep_versions`: versions whose files are kept at any age. `commit`: CommitOptions.
+        `logged`: False makes no commits, so that the history does not show the vacuum.
         `inventory`: a list of the files in the table's folder, which is then not listed (delta-spark: VACUUM
         USING INVENTORY): anything that `deltaic.write` takes, the path or URL of a Parquet file or of a
         folder of them, on Spark also a DataFrame. Columns: path (string: full paths, not percent-encoded),
@@ -856,6 +858,7 @@ class DeltaTable(metaclass=ExplainedNames):
                 enforce_retention=enforce_retention,
                 keep_versions=keep_versions,
                 inventory=inventory,
+                logged=logged,
                 commit=commit_of(self._spark, commit),
             )
         if not dry_run and gone.num_rows:

@@ -56,7 +56,8 @@ def test_enabling_warns_of_settings_that_deltaic_does_not_read(
     for name in names:
         own.conf.set(name, "1")
     unread = [
-        f"spark.databricks.delta.{name}" for name in ("alterTable.dropColumn.enabled", "snapshotPartitions")
+        f"spark.databricks.delta.{name}"
+        for name in ("snapshotPartitions", "streaming.offsetValidation.enabled")
     ]
     for name in unread:
         own.conf.set(name, "1")
@@ -489,6 +490,17 @@ def test_the_session_sets_how_vacuum_and_restore_run(tmp_path: Path, session: An
     session.conf.set("spark.databricks.delta.vacuum.lite.enabled", "true")
     session.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
     assert [file.name for file in path.glob("*.parquet")] == ["stray.parquet"]
+    session.conf.set("spark.databricks.delta.vacuum.logging.enabled", "false")
+    (path / "other.parquet").write_bytes(b"x")
+    os.utime(path / "other.parquet", (0, 0))
+    version = DeltaTable(path).version
+    DeltaTableOfSpark.forPath(session, str(path)).vacuum(0)
+    session.conf.set("spark.databricks.delta.vacuum.lite.enabled", "false")
+    session.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
+    session.conf.unset("spark.databricks.delta.vacuum.logging.enabled")
+    assert (list(path.glob("*.parquet")), DeltaTable(path).version) == ([], version)
+    (path / "stray.parquet").write_bytes(b"x")
+    os.utime(path / "stray.parquet", (0, 0))
     session.conf.set("spark.databricks.delta.restore.protocolDowngradeAllowed", "true")
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     assert session.sql(f"RESTORE delta.`{path}` TO VERSION AS OF 0").first().num_restored_files == 0

@@ -13,7 +13,7 @@ from deltaic.plan.literal import lit
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path
 
 if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine
+    from deltaic.engine.engine import AssignmentRules, Engine
 
 
 _NOT_ALONE = "only fields of structs can be assigned alone"
@@ -84,6 +84,7 @@ class Assignments:
         self._schema, self._alias, self._fills, self._keeps = schema, alias, fills, keeps
         self._roots: dict[str, _Node] = {}
         self._resolved: dict[str, Expression] = {}
+        self._rules: AssignmentRules | None = None
         for key, value in values.items():
             self._put(key, as_sql(value))
 
@@ -168,6 +169,12 @@ class Assignments:
             self._resolved[value] = engine.resolve(value, scope, queries=True)
         return self._resolved[value]
 
+    def _rules_of(self, engine: Engine) -> AssignmentRules:
+        """Returns the engine's rules. They are cached, as on Spark each of them is a call of the JVM."""
+        if self._rules is None:
+            self._rules = engine.assignment_rules
+        return self._rules
+
     def expression(
         self,
         engine: Engine,
@@ -205,6 +212,7 @@ class Assignments:
                     fills=self._fills,
                     kept=kept if self._keeps else None,
                     what="an assigned",
+                    rules=lambda: self._rules_of(engine),
                 )
             except SchemaMismatchError as error:
                 error.with_values(expression=node.value if isinstance(node.value, str) else value.text)

@@ -17,6 +17,7 @@ from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Field
 
 if TYPE_CHECKING:
+    from deltaic.engine.engine import Changing, Engine
     from deltaic.log.snapshot import Snapshot
     from deltaic.protocol.actions import Metadata, Protocol
 
@@ -24,10 +25,11 @@ VECTORS = "deletionVectors"
 MATERIALIZED = "materializePartitionColumns"
 
 
-def writes_vectors(snapshot: Snapshot) -> bool:
-    """True if DELETE, UPDATE and MERGE mark rows instead of rewriting files: the property is true and the
-    protocol has the feature."""
-    return snapshot.properties.deletion_vectors and has_vectors(snapshot.protocol)
+def writes_vectors(snapshot: Snapshot, engine: Engine, command: Changing) -> bool:
+    """True if a command marks rows instead of rewriting files: the property is true, the protocol has the
+    feature, and the host of the engine does not object."""
+    has_property = snapshot.properties.deletion_vectors and has_vectors(snapshot.protocol)
+    return has_property and engine.marks_rows(command)
 
 
 def has_vectors(protocol: Protocol) -> bool:

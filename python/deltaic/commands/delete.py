@@ -189,12 +189,12 @@ def drop_rows(
     if times is not None:
         times.found_rows()
     recording = None
-    if not writes_vectors(snapshot):  # with vectors, readers of the feed derive the deleted rows from them
+    # with vectors, readers of the feed derive the deleted rows from them
+    if not writes_vectors(snapshot, engine, "delete"):
         recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)
         recording = recording and recording.with_rows(rows, change_feed.DELETE)
-    changed = take_out(
-        transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording
-    )
+    target = snapshot_target(snapshot, parquet)
+    changed = take_out(transaction, snapshot, engine, scan, rows, [], target, recording, command="delete")
     return lambda: {
         "num_deleted_rows": changed.deleted,
         "num_copied_rows": changed.written_rows,

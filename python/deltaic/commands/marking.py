@@ -19,7 +19,7 @@ from deltaic.plan.nodes import Plan, Scan, Union
 from deltaic.transaction.marks import Marks
 
 if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine, WriteTarget
+    from deltaic.engine.engine import Changing, Engine, WriteTarget
     from deltaic.log.snapshot import Snapshot
     from deltaic.transaction.transaction import Transaction
 
@@ -78,8 +78,11 @@ def take_out(
     new: list[Plan],
     target: WriteTarget,
     recording: RecordedChanges | None = None,
+    *,
+    command: Changing,
 ) -> FileChanges:
-    """Stages the deletion of `rows` from the files of `scan`, and new rows.
+    """Stages the deletion of `rows` from the files of `scan`, and new rows. Files are rewritten if
+    `writes_vectors` is false for `command`.
 
     `new`: plans of new rows, with the columns of the target's schema in its order.
     `recording`: if set, the changes are also written to change files, and rows of `new` have CHANGE_TYPE as
@@ -88,7 +91,7 @@ def take_out(
         recorded: list[Plan] = []
         if recording is not None:
             new, recorded = change_files.divided(engine, new, target, scan.schema, held)
-        if writes_vectors(snapshot):
+        if writes_vectors(snapshot, engine, command):
             changed = _mark(transaction, snapshot, engine, scan, rows, new, target)
         else:
             changed = _rewrite(transaction, engine, scan, rows, new, target)

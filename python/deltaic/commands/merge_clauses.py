@@ -261,12 +261,31 @@ def _star(
         if item.name.lower() in excluded or field is None:
             continue
         values[quote_name(field.name)] = column(source_alias, item)
+    if evolves and clause.action == "update":
+        values = _by_fields(engine, values)
     if not values:
         condition = "" if len(target) else "[DELTA_MERGE_INTO_EMPTY_SCHEMA_TARGET] "
         raise InvalidArgumentError(
             f"{condition}the source has no column of the target", found=", ".join(source.names)
         )
     return values
+
+
+def _by_fields(engine: Engine, values: dict[str, Expression]) -> dict[str, Expression]:
+    """Returns the assignments, with those to structs replaced by assignments to their fields if the engine's
+    rules demand it: `v` becomes `v.a` and `v.b`."""
+    has_structs = any(isinstance(value.type, Struct) for value in values.values())
+    if not has_structs or not engine.assignment_rules.star_by_fields:
+        return values
+    fields: dict[str, Expression] = {}
+    for name, value in values.items():
+        inside = value.type.fields if isinstance(value.type, Struct) else None
+        if inside is None:
+            fields[name] = value
+        else:
+            within = {f"{name}.{quote_name(item.name)}": value.field(item) for item in inside}
+            fields |= _by_fields(engine, within)
+    return fields
 
 
 def _check_complete(clause: Clause, required: Iterable[Field], source: Schema, source_alias: str) -> None:

@@ -221,7 +221,15 @@ class Run:
         scan = self.matches.target(())
         with counting(engine, new, schema, rules):
             changed = take_out(
-                self.transaction, self.snapshot, engine, scan, changed_rows, rows, target, self.recording
+                self.transaction,
+                self.snapshot,
+                engine,
+                scan,
+                changed_rows,
+                rows,
+                target,
+                self.recording,
+                command="merge",
             )
         if self.numbers_rows:
             self._stage_marks()
@@ -244,7 +252,7 @@ class Run:
         if not change_files.are_kept(self.protocol, self.metadata):
             return False
         updates = any(counts.get(each.number) for each in _updates([*self.matched, *self.by_source]))
-        return updates or (len(changed_rows) > 0 and not writes_vectors(self.snapshot))
+        return updates or (len(changed_rows) > 0 and not writes_vectors(self.snapshot, self.engine, "merge"))
 
     def _kind(
         self, kind: str, other: str = "", clauses: Sequence[BoundClause] = ()

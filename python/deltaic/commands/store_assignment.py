@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from deltaic.engine.engine import USUAL_RULES
 from deltaic.errors import SchemaMismatchError, placed
 from deltaic.plan.expression import Expression, Pieces, null
 from deltaic.plan.failures import failing, failing_on
@@ -35,7 +36,7 @@ from deltaic.protocol.schema import (
 from deltaic.protocol.widening import is_upcast
 
 if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine, StoreAssignment
+    from deltaic.engine.engine import AssignmentRules, Engine, StoreAssignment
 
 Casting: TypeAlias = Literal["strict", "try"]
 
@@ -72,19 +73,28 @@ def assigned(
     fills: bool = False,
     kept: Expression | None = None,
     what: str = "a",
+    rules: Callable[[], AssignmentRules] = lambda: USUAL_RULES,
 ) -> Expression:
     """Casts a value to the type of a column. `value`: an expression, or SQL text over `scope`. `casting`:
     "try" to make values that do not fit null. `fills`: True to set fields that its structs lack to null.
     `kept`: a column of the type `target`; with `fills`, such fields get its values instead, except in arrays
-    and maps. `what`: the words before "value" and "struct" in errors.
+    and maps. `what`: the words before "value" and "struct" in errors. `rules`: returns further rules, which
+    only a value of another type needs.
 
     Types that never fit are a SchemaMismatchError here; a value that does not fit is one when its row is
     computed."""
     resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
         return resolved
+    further = rules()
     fit = _Fit(
-        f"column {'.'.join(path)}", casting, fills, what=what, policy=engine.store_assignment, kept=kept
+        f"column {'.'.join(path)}",
+        casting,
+        fills,
+        what=what,
+        policy=further.casts or engine.store_assignment,
+        kept=kept,
+        rules=further,
     )
     if resolved.deterministic:
         return engine.compose(fit.value((resolved,), resolved.type, target), target)
@@ -110,6 +120,7 @@ class _Fit:
     what: str = "a"
     policy: StoreAssignment = "ansi"
     kept: Expression | None = None
+    rules: AssignmentRules = USUAL_RULES
 
     def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
         """Casts `value` from the type `source` to `target`."""
@@ -151,8 +162,42 @@ class _Fit:
         return f"__deltaic_item{self.depth}", replace(self, depth=self.depth + 1, kept=None)
 
     def _struct(self, value: Pieces, source: Struct, target: Struct) -> Pieces:
-        """Casts a struct by field name. Both must have the same fields; with `fills` the target may have
-        more. A null struct stays null, unless values of `kept` would be lost."""
+        """Casts the fields of a struct. A null struct stays null, unless values of `kept` would be lost or
+        the rules make it a struct of nulls."""
+        matched = self._matched(source, target)
+        parts: list[str | Expression] = []
+        for item in target.fields:
+            field = matched.get(item.name.lower())
+            kept = None if self.kept is None else self.kept.field(item)
+            inner = replace(self, where=f"{self.where}.{item.name}", kept=kept)
+            part: Pieces = (null(item.type) if kept is None else kept,)
+            if field is not None:
+                part = inner.value((*value, f".{col(field.name)}"), field.type, item.type)
+            parts += [", " if parts else "", f"{lit(item.name)}, ", *part]
+        if (
+            self.rules.expands_nulls
+            and not self.rules.by_position
+            and not same_type(source, target, ignores_case=True)
+        ):
+            return ("named_struct(", *parts, ")")
+        is_set: Pieces = (*value, " IS NOT NULL")
+        if self.kept is not None and _has_more_fields(target, source):
+            is_set = (*is_set, " OR ", self.kept, " IS NOT NULL")
+        return ("CASE WHEN ", *is_set, " THEN named_struct(", *parts, ") END")
+
+    def _matched(self, source: Struct, target: Struct) -> dict[str, Field]:
+        """Returns name of a field of `target`, in lower case -> the field of `source` for it. Both must have
+        the same fields; with `fills` the target may have more."""
+        if self.rules.by_position:
+            if len(source.fields) != len(target.fields):
+                raise SchemaMismatchError(
+                    "a value does not fit its column, which has another number of fields",
+                    where=self.where,
+                    found=type_name(source),
+                    expected=type_name(target),
+                )
+            names = [item.name.lower() for item in target.fields]
+            return dict(zip(names, source.fields, strict=True))
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
@@ -169,19 +214,7 @@ class _Fit:
                 found=f"{type_name(source)}, without {', '.join(missing)}",
                 expected=f"{type_name(target)}, or a merge that evolves the schema",
             )
-        parts: list[str | Expression] = []
-        for item in target.fields:
-            field = by_name.get(item.name.lower())
-            kept = None if self.kept is None else self.kept.field(item)
-            inner = replace(self, where=f"{self.where}.{item.name}", kept=kept)
-            part: Pieces = (null(item.type) if kept is None else kept,)
-            if field is not None:
-                part = inner.value((*value, f".{col(field.name)}"), field.type, item.type)
-            parts += [", " if parts else "", f"{lit(item.name)}, ", *part]
-        is_set: Pieces = (*value, " IS NOT NULL")
-        if self.kept is not None and _has_more_fields(target, source):
-            is_set = (*is_set, " OR ", self.kept, " IS NOT NULL")
-        return ("CASE WHEN ", *is_set, " THEN named_struct(", *parts, ") END")
+        return by_name
 
     def _primitive(self, value: Pieces, source: str, target: str) -> Pieces:
         if is_shape(target) and source == "binary":
@@ -259,17 +292,24 @@ def _cast(value: Pieces, target: DataType) -> Pieces:
     return ("CAST(", *value, f" AS {cast_type(target)})")
 
 
-def same_type(left: DataType, right: DataType) -> bool:
-    """True if two types are equal, apart from nullability."""
+def same_type(left: DataType, right: DataType, *, ignores_case: bool = False) -> bool:
+    """True if two types are equal, apart from nullability. `ignores_case`: and from the case of names."""
+
+    def same(one: DataType, other: DataType) -> bool:
+        return same_type(one, other, ignores_case=ignores_case)
+
+    def same_name(one: str, other: str) -> bool:
+        return one == other or (ignores_case and one.lower() == other.lower())
+
     if isinstance(left, Struct) and isinstance(right, Struct):
         return len(left.fields) == len(right.fields) and all(
-            a.name == b.name and same_type(a.type, b.type)
+            same_name(a.name, b.name) and same(a.type, b.type)
             for a, b in zip(left.fields, right.fields, strict=True)
         )
     if isinstance(left, Array) and isinstance(right, Array):
-        return same_type(left.element, right.element)
+        return same(left.element, right.element)
     if isinstance(left, Map) and isinstance(right, Map):
-        return same_type(left.key, right.key) and same_type(left.value, right.value)
+        return same(left.key, right.key) and same(left.value, right.value)
     return left == right
 
 

@@ -92,7 +92,9 @@ def update(
         changed_rows = as_stored(changed_rows, snapshot.schema, rules, engine, partitions, hidden=hidden)
         new = checked(changed_rows, snapshot.schema, rules, engine, hidden=hidden)
         with counting(engine, [changed_rows], snapshot.schema, rules):
-            changed = take_out(transaction, snapshot, engine, scan, rows, [new], target, recording)
+            changed = take_out(
+                transaction, snapshot, engine, scan, rows, [new], target, recording, command="update"
+            )
 
     def metrics() -> dict[str, int]:
         return {

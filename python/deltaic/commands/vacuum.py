@@ -67,6 +67,7 @@ def vacuum(
     enforce_retention: bool = True,
     keep_versions: Iterable[int] = (),
     inventory: Any = None,
+    logged: bool = True,
     commit: CommitOptions | None = None,
     clock: Clock = now_ms,
 ) -> tuple[Snapshot, pa.Table]:
@@ -77,12 +78,22 @@ def vacuum(
     `mode`: "lite" deletes only files that the log has as removed, "full" also files that are not in the log.
     `keep_versions`: versions whose files are kept.
     `inventory`: a list of the files, instead of a listing of the table (`inventory.py`).
+    `logged`: False to commit nothing.
     """
     if mode not in ("full", "lite"):
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
     with nullcontext() if inventory is None else inventories.freeing_memory():
         return _vacuumed(
-            snapshot, retention, mode, dry_run, enforce_retention, keep_versions, inventory, commit, clock
+            snapshot,
+            retention,
+            mode,
+            dry_run,
+            enforce_retention,
+            keep_versions,
+            inventory,
+            logged,
+            commit,
+            clock,
         )
 
 
@@ -94,6 +105,7 @@ def _vacuumed(
     enforce_retention: bool,
     keep_versions: Iterable[int],
     inventory: Any,
+    logged: bool,
     commit: CommitOptions | None,
     clock: Clock,
 ) -> tuple[Snapshot, pa.Table]:
@@ -123,11 +135,8 @@ def _vacuumed(
     if dry_run or not doomed.num_rows:
         return snapshot, _answer(doomed)
     start = _start(snapshot, retention, enforce_retention, commit, clock)
-    planned = {
-        "num_files_to_delete": doomed.num_rows,
-        "size_of_data_to_delete": total_size(doomed),
-    }
-    started = _commit_if_room(start, planned) or snapshot.refresh()
+    planned = {"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": total_size(doomed)}
+    started = (logged and _commit_if_room(start, planned)) or snapshot.refresh()
     # commits in between may have added files again
     if started.version > snapshot.version + (start.committed is not None):
         if inventory is None:
@@ -141,6 +150,8 @@ def _vacuumed(
     else:
         deleted = _delete_listed(snapshot.store, doomed)
         directories = _remove_folders(snapshot.location, folders)
+    if not logged:
+        return started, _answer(doomed)
     # Only the first commit has the application transactions; with them, the second one would count as done
     # already.
     after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None

@@ -29,6 +29,8 @@ StoreAssignment: TypeAlias = Literal["ansi", "strict", "CAST", "try_cast"]
 """How a value is cast to the type of its column: by the ANSI rules of `commands.store_assignment`; only to a
 type that is wider ("strict"); or without errors, by the SQL function CAST, or, where CAST fails for some
 values, by try_cast and the low bits of numbers."""
+Changing: TypeAlias = Literal["delete", "update", "merge"]
+"""Name of a command that changes rows."""
 Relation: TypeAlias = Any
 """An engine's own: LocalRelation here, a DataFrame on Spark."""
 
@@ -46,6 +48,23 @@ class Compaction:
     auto_small: int | None = None
     auto_files: int | None = None
     checks_statistics: bool = True
+
+
+@dataclass(frozen=True)
+class AssignmentRules:
+    """How UPDATE and MERGE assign values, if a host sets rules that differ from those of deltaic. `casts`:
+    how values are cast instead of by `Engine.store_assignment`. `by_position`: fields of structs match by
+    position instead of by name. `expands_nulls`: a null struct that has other fields than its column becomes
+    a struct of nulls. `star_by_fields`: UPDATE SET * of a MERGE that evolves the schema assigns each field of
+    a struct alone, so that no struct is null afterwards."""
+
+    casts: StoreAssignment | None = None
+    by_position: bool = False
+    expands_nulls: bool = False
+    star_by_fields: bool = False
+
+
+USUAL_RULES = AssignmentRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +129,14 @@ class Engine(Protocol):
     @property
     def store_assignment(self) -> StoreAssignment:
         """How values are cast to the types of their columns."""
+
+    @property
+    def assignment_rules(self) -> AssignmentRules:
+        """Further rules for the values that UPDATE and MERGE assign."""
+
+    def marks_rows(self, command: Changing) -> bool:
+        """True if the command marks rows in a table with deletion vectors; False if the host makes it rewrite
+        files there, too."""
 
     @property
     def auto_compacts(self) -> bool | None:

@@ -186,6 +186,22 @@ class SparkTables(Tables):
         return settings.vacuum_mode(self._spark)
 
     @property
+    def logs_vacuum(self) -> bool:
+        return settings.logs_vacuum(self._spark)
+
+    def check_drop(self, columns: Sequence[str]) -> None:
+        if settings.is_off(self._spark, settings.DROP_COLUMN):
+            raise InvalidArgumentError(
+                "[DELTA_UNSUPPORTED_DROP_COLUMN] the session refuses to drop columns",
+                found=", ".join(columns),
+                expected=f"{settings.DROP_COLUMN} = true",
+            )
+
+    @property
+    def requires_constraint(self) -> bool:
+        return not settings.is_on(self._spark, settings.DROP_IF_EXISTS)
+
+    @property
     def evolves(self) -> bool:
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 

@@ -9,7 +9,9 @@ from typing import Any
 from deltaic.commands.store_assignment import same_type
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.settings import (
+    ALLOWED_CHANGES,
     OUT_OF_RANGE,
+    RENAME_AND_DROP,
     TRACKED_TYPES,
     UNSAFE_COLUMNS,
     is_on,
@@ -17,7 +19,7 @@ from deltaic.engine.spark.settings import (
 )
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import SchemaMismatchError
-from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE
+from deltaic.log.schema_log import TYPE
 from deltaic.log.stream import StreamFiles, StreamOptions, TableStream
 from deltaic.plan.literal import lit
 from deltaic.protocol import change_feed, widening
@@ -30,12 +32,11 @@ from deltaic.spark.session_tables import timestamp_of
 def allowed_by_settings(spark: Any) -> dict[str, str]:
     """Returns the options by which a stream continues after a change of columns, if the session's settings
     allow this for all streams."""
-    both = setting_text(spark, f"{SETTINGS}allowSourceColumnRenameAndDrop") == "always"
-    names = (RENAME, DROP, TYPE)
+    both = setting_text(spark, RENAME_AND_DROP) == "always"
     return {
         name: "always"
-        for name in names
-        if setting_text(spark, SETTINGS + name) == "always" or (both and name != TYPE)
+        for name, setting in ALLOWED_CHANGES.items()
+        if setting_text(spark, setting) == "always" or (both and name != TYPE)
     }
 
 

@@ -21,6 +21,7 @@ from deltaic.engine.spark.settings import (
     commit_options,
     enforces_retention,
     is_on,
+    logs_vacuum,
     of_restore,
     table_properties,
     vacuum_mode,
@@ -405,6 +406,7 @@ class DeltaTable:
             retention=retention,
             mode=vacuum_mode(self._spark),
             enforce_retention=enforces_retention(self._spark),
+            logged=logs_vacuum(self._spark),
         )
         return self._frame(nothing())
 

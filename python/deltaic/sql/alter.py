@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -33,7 +34,9 @@ def alter(reader: Reader, tables: Tables) -> Rows:
     """ALTER TABLE name action"""
     reader.expect("ALTER", "TABLE")
     name = read_name(reader)
-    for words, action in _ACTIONS:
+    actions = [*_ACTIONS]
+    actions += [(words, partial(action, tables)) for words, action in _ACTIONS_OF_HOST]
+    for words, action in actions:
         if reader.accept(*words):
             change = action(reader)
             reader.end()
@@ -138,7 +141,7 @@ def _rename_column(reader: Reader) -> _Change:
     return change
 
 
-def _drop_columns(reader: Reader) -> _Change:
+def _drop_columns(tables: Tables, reader: Reader) -> _Change:
     """DROP COLUMN[S] [IF EXISTS] name, ... with or without brackets"""
     if_exists = reader.accept("IF", "EXISTS")
     paths = reader.bracketed(reader.dotted) if reader.at("(") else reader.listed(reader.dotted)
@@ -146,7 +149,9 @@ def _drop_columns(reader: Reader) -> _Change:
     def change(table: DeltaTable) -> None:
         columns = [path for path in paths if not if_exists or _has(table, path)]
         if columns:
-            table.alter.drop_columns(*(path_text(path) for path in columns))
+            names = [path_text(table.schema.find(path)[0]) for path in columns]
+            tables.check_drop(names)
+            table.alter.drop_columns(*names)
 
     return change
 
@@ -304,9 +309,9 @@ def _add_constraint(reader: Reader) -> _Change:
     return lambda table: table.alter.add_constraints({name: condition})
 
 
-def _drop_constraint(reader: Reader) -> _Change:
+def _drop_constraint(tables: Tables, reader: Reader) -> _Change:
     """DROP CONSTRAINT [IF EXISTS] name"""
-    if_exists = reader.accept("IF", "EXISTS")
+    if_exists = reader.accept("IF", "EXISTS") or not tables.requires_constraint
     name = reader.name()
     return lambda table: table.alter.drop_constraint(name, if_exists=if_exists)
 
@@ -342,9 +347,6 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("ADD", "COLUMN"), _add_columns),
     (("REPLACE", "COLUMNS"), _replace_columns),
     (("RENAME", "COLUMN"), _rename_column),
-    (("DROP", "COLUMNS"), _drop_columns),
-    (("DROP", "COLUMN"), _drop_columns),
-    (("DROP", "CONSTRAINT"), _drop_constraint),
     (("DROP", "FEATURE"), _drop_feature),
     (("ALTER", "COLUMN"), _alter_column),
     (("ALTER",), _alter_column),
@@ -363,3 +365,9 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
         for words in (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), ("DROP", "IF", "EXISTS", "PARTITION"))
     ),
 )
+_ACTIONS_OF_HOST: tuple[tuple[tuple[str, ...], Callable[[Tables, Reader], _Change]], ...] = (
+    (("DROP", "COLUMNS"), _drop_columns),
+    (("DROP", "COLUMN"), _drop_columns),
+    (("DROP", "CONSTRAINT"), _drop_constraint),
+)
+"""Actions for which a host has rules, which `Tables` has."""

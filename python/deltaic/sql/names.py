@@ -344,6 +344,19 @@ class Tables:
         return "full"
 
     @property
+    def logs_vacuum(self) -> bool:
+        """True if the history shows a VACUUM."""
+        return True
+
+    def check_drop(self, columns: Sequence[str]) -> None:
+        """Raises an error if the host refuses to drop columns."""
+
+    @property
+    def requires_constraint(self) -> bool:
+        """True if DROP CONSTRAINT without IF EXISTS is an error if there is no such constraint."""
+        return True
+
+    @property
     def checks_where(self) -> bool:
         """True if the rows of INSERT ... REPLACE WHERE must match its condition."""
         return True

@@ -127,6 +127,7 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
         mode=mode,
         dry_run=dry_run,
         enforce_retention=tables.enforces_retention,
+        logged=tables.logs_vacuum,
         inventory=inventory,
     )
     if not dry_run:

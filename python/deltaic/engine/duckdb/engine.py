@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaic import _core, configuration
 from deltaic.engine.duckdb.shown_types import held_types, shown_type, shown_values
-from deltaic.engine.engine import Compaction, Curve, StoreAssignment, WriteTarget
+from deltaic.engine.engine import (
+    USUAL_RULES,
+    AssignmentRules,
+    Changing,
+    Compaction,
+    Curve,
+    StoreAssignment,
+    WriteTarget,
+)
 from deltaic.errors import ProtocolError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
@@ -122,6 +130,13 @@ class LocalEngine:
     @property
     def store_assignment(self) -> StoreAssignment:
         return "ansi"
+
+    @property
+    def assignment_rules(self) -> AssignmentRules:
+        return USUAL_RULES
+
+    def marks_rows(self, command: Changing) -> bool:
+        return True
 
     @property
     def auto_compacts(self) -> bool | None:

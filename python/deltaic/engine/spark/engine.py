@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.engine.engine import Compaction, Curve, StoreAssignment, WriteTarget
+from deltaic.engine.engine import AssignmentRules, Changing, Compaction, Curve, StoreAssignment, WriteTarget
 from deltaic.engine.spark import many_rows, streamed_rows
 from deltaic.engine.spark.batches import declared
 from deltaic.engine.spark.cached_rows import is_cached
@@ -51,9 +51,12 @@ from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
 from deltaic.engine.spark.settings import (
-    USUAL_MEANING,
+    PERSISTENT_VECTORS,
+    assignment_rules,
     auto_compacts,
     compaction,
+    is_off,
+    merges_as_usual,
     noting_commits,
     store_assignment,
 )
@@ -142,6 +145,13 @@ class SparkEngine:
     @property
     def store_assignment(self) -> StoreAssignment:
         return store_assignment(self.spark)
+
+    @property
+    def assignment_rules(self) -> AssignmentRules:
+        return assignment_rules(self.spark)
+
+    def marks_rows(self, command: Changing) -> bool:
+        return not is_off(self.spark, PERSISTENT_VECTORS[command])
 
     @property
     def auto_compacts(self) -> bool | None:
@@ -513,10 +523,7 @@ class SparkEngine:
         relation: SparkRelation = data.handle
         if not (relation.on_driver and are_plain(data.schema) and self.session.has_few_rows(relation.frame)):
             return None
-        usual = all(
-            str(self.spark.conf.get(name, value)).lower() == value for name, value in USUAL_MEANING.items()
-        )
-        return self.to_table(relation) if usual else None
+        return self.to_table(relation) if merges_as_usual(self.spark) else None
 
     def _cached(self, frame: Any) -> Any:
         """Caches the rows of a frame, and returns a frame that reads them. Spark finds cached rows by their

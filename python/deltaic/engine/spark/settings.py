@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
-from deltaic.engine.engine import Compaction, StoreAssignment
+from deltaic.engine.engine import USUAL_RULES, AssignmentRules, Changing, Compaction, StoreAssignment
 from deltaic.errors import InvalidArgumentError, check_instance
+from deltaic.log.schema_log import DROP, RENAME, TYPE
 from deltaic.log.schema_log import SETTINGS as STREAMING
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
@@ -20,28 +21,39 @@ from deltaic.transaction.transaction import listening
 
 log = logging.getLogger("deltaic.spark")
 
-USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
+_PREFIX = "spark.databricks.delta."
+_with_effect: set[str] = set()
+
+
+def _delta(name: str) -> str:
+    """Defines a setting of delta-spark, and returns its full name. `enable` warns of all settings that are
+    not defined with this function."""
+    _with_effect.add(_PREFIX + name)
+    return _PREFIX + name
+
+
+USER_METADATA = _delta("commitInfo.userMetadata")
+LAST_COMMIT = _delta("lastCommitVersionInSession")
 """Setting that each commit of the session sets: the version of the table that it wrote."""
-TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
-TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
+TXN_APP_ID = _delta("write.txnAppId")
+TXN_VERSION = _delta("write.txnVersion")
+TXN_AUTO_RESET = _delta("write.txnVersion.autoReset.enabled")
 """Setting: if true, a command with the application transaction of the settings unsets TXN_VERSION afterwards,
 so that the next command is not skipped."""
-AUTO_COMPACT_SIZE = "spark.databricks.delta.autoCompact.maxFileSize"
+AUTO_COMPACT_SIZE = _delta("autoCompact.maxFileSize")
 """Setting: bytes of the files that auto compaction writes."""
-AUTO_COMPACT_SMALL = "spark.databricks.delta.autoCompact.minFileSize"
+AUTO_COMPACT_SMALL = _delta("autoCompact.minFileSize")
 """Setting: bytes below which auto compaction compacts a file; without it, half of AUTO_COMPACT_SIZE."""
-AUTO_COMPACT_FILES = "spark.databricks.delta.autoCompact.minNumFiles"
+AUTO_COMPACT_FILES = _delta("autoCompact.minNumFiles")
 """Setting: minimum number of small files of a partition that auto compaction compacts."""
-OPTIMIZE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
+OPTIMIZE_SIZE = _delta("optimize.maxFileSize")
 """Setting: bytes of the files that OPTIMIZE writes."""
-OPTIMIZE_SMALL = "spark.databricks.delta.optimize.minFileSize"
+OPTIMIZE_SMALL = _delta("optimize.minFileSize")
 """Setting: bytes below which OPTIMIZE compacts a file; without it, half of the bytes of the files that it
 writes."""
-RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+RETENTION_CHECK = _delta("retentionDurationCheck.enabled")
 """Setting: if false, VACUUM may delete files that are younger than the table's retention."""
-ZORDER_CHECK = "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled"
+ZORDER_CHECK = _delta("optimize.zorder.checkStatsCollection.enabled")
 """Setting: if false, OPTIMIZE sorts files by columns without statistics, too."""
 USUAL_MEANING = {
     "spark.sql.ansi.enabled": "true",
@@ -53,65 +65,80 @@ USUAL_MEANING = {
 }
 """Settings on which the meaning of operators, names and literals depends, and their defaults. The embedded
 engine, which computes few rows on the driver, implements the meaning of the defaults only."""
-LITE_VACUUM = "spark.databricks.delta.vacuum.lite.enabled"
+LITE_VACUUM = _delta("vacuum.lite.enabled")
 """Setting: if true, a VACUUM without LITE or FULL takes the files from the log alone (LITE)."""
-DOWNGRADE = "spark.databricks.delta.restore.protocolDowngradeAllowed"
+LOGGED_VACUUM = _delta("vacuum.logging.enabled")
+"""Setting: if false, VACUUM makes no commits."""
+DOWNGRADE = _delta("restore.protocolDowngradeAllowed")
 """Setting: if true, RESTORE also restores the protocol of the older version."""
 IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles"
 """Setting of Spark: if true, RESTORE leaves out files that do not exist any more."""
-STRICT_TIMES = "spark.databricks.delta.timeTravel.parsing.strict"
+STRICT_TIMES = _delta("timeTravel.parsing.strict")
 """Setting: if false, a text that is no timestamp is the first moment of 1970."""
-UNSAFE_COLUMNS = "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
+UNSAFE_COLUMNS = _delta("streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled")
 """Setting: if true, a stream continues after a column is dropped, as if its later values were null, or
 renamed."""
-TRACKED_TYPES = "spark.databricks.delta.typeWidening.enableStreamingSchemaTracking"
+TRACKED_TYPES = _delta("typeWidening.enableStreamingSchemaTracking")
 """Setting: if true, a stream continues after a column gets a wider type only with a log of schemas."""
-MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
+ALLOWED_CHANGES = {name: _delta((STREAMING + name).removeprefix(_PREFIX)) for name in (RENAME, DROP, TYPE)}
+"""Option of a stream that allows a kind of change -> setting that allows it for all streams if it is
+`always`."""
+RENAME_AND_DROP = _delta("streaming.allowSourceColumnRenameAndDrop")
+"""Setting: `always` allows both renamed and dropped columns for all streams."""
+MERGE_SCHEMA = _delta("schema.autoMerge.enabled")
 """Setting: if true, writes and MERGE add new columns to the table."""
-OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
+OPTIMIZE_WRITE = _delta("optimizeWrite.enabled")
 """Setting: if true, a write shuffles the rows of each partition into fewer files."""
-AUTO_COMPACT = "spark.databricks.delta.autoCompact.enabled"
+AUTO_COMPACT = _delta("autoCompact.enabled")
 """Setting: `true` or `auto` to compact each table after a write to it, `false` for none. Without it, the
 table's property `delta.autoOptimize.autoCompact` holds."""
-PROPERTIES = "spark.databricks.delta.properties.defaults."
+PROPERTIES = f"{_PREFIX}properties.defaults."
 """Prefix of settings with default properties of new tables: the setting PROPERTIES + `appendOnly` is the
 default of `delta.appendOnly`."""
-_PROTOCOL_VERSIONS = {
-    f"spark.databricks.delta.{name}": f"delta.{name}" for name in ("minReaderVersion", "minWriterVersion")
-}
+_PROTOCOL_VERSIONS = {_delta(name): f"delta.{name}" for name in ("minReaderVersion", "minWriterVersion")}
 """Settings with the default protocol versions, by the short names that delta-spark's tests set -> the
 property."""
-REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+REPLACE_WHERE_CHECK = _delta("replaceWhere.constraintCheck.enabled")
 """Setting: if false, an overwrite of the rows for which a condition is true may write rows for which it is
 not."""
-REPLACE_WHERE_DATA = "spark.databricks.delta.replaceWhere.dataColumns.enabled"
+REPLACE_WHERE_DATA = _delta("replaceWhere.dataColumns.enabled")
 """Setting: if false, the condition of such an overwrite may read partition columns only."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
-OVERWRITE_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
+OVERWRITE_PARTITIONS = _delta("dynamicPartitionOverwrite.enabled")
 """Setting: if false, an overwrite by partition is an error."""
 RECORDS = "spark.sql.files.maxRecordsPerFile"
 """Setting: maximum number of rows of a written file; 0: no limit."""
-BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
+BYPASS_LOCATION_CHECK = _delta("alterLocation.bypassSchemaCheck")
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
 NULLS_FOR_MISSING = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
 """Setting of Spark: if false, an INSERT that names its columns names all that have no default."""
-OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+OUT_OF_RANGE = _delta("changeDataFeed.timestampOutOfRange.enabled")
 """Setting: if true, a change feed may start or end after the newest commit."""
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 """Setting: `strict` and `legacy` replace the ANSI rules by which values are cast to the types of columns."""
+CAST_BY_ANSI_MODE = _delta("updateAndMergeCastingFollowsAnsiEnabledFlag")
+"""Setting: if true, UPDATE and MERGE cast values as CAST does, whatever STORE_ASSIGNMENT is."""
+STRUCTS_BY_NAME = _delta("resolveMergeUpdateStructsByName.enabled")
+"""Setting: if false, UPDATE and MERGE match the fields of structs by position."""
+NULL_STRUCTS = _delta("merge.preserveNullSourceStructs")
+"""Setting: if false, UPDATE and MERGE turn a null struct with other fields than its column into a struct of
+nulls."""
+NULL_STRUCTS_OF_STAR = _delta("merge.preserveNullSourceStructs.updateStar")
+"""Setting: if false, or if NULL_STRUCTS is, UPDATE SET * of a MERGE that evolves the schema assigns the
+fields of structs one by one."""
+PERSISTENT_VECTORS: Mapping[Changing, str] = {
+    "delete": _delta("delete.deletionVectors.persistent"),
+    "update": _delta("update.deletionVectors.persistent"),
+    "merge": _delta("merge.deletionVectors.persistent"),
+}
+"""Command -> setting: if false, the command rewrites files also in a table with deletion vectors."""
+DROP_COLUMN = _delta("alterTable.dropColumn.enabled")
+"""Setting: if false, ALTER TABLE DROP COLUMN is an error."""
+DROP_IF_EXISTS = _delta("constraints.assumesDropIfExists.enabled")
+"""Setting: if true, DROP CONSTRAINT of a constraint that does not exist is no error."""
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
-
-_PREFIX = "spark.databricks.delta."
-_PREFIXES_WITH_EFFECT = (PROPERTIES, STREAMING)
-_WITH_EFFECT = {
-    *(USER_METADATA, LAST_COMMIT, TXN_APP_ID, TXN_VERSION, TXN_AUTO_RESET, MERGE_SCHEMA, OPTIMIZE_WRITE),
-    *(AUTO_COMPACT, AUTO_COMPACT_SIZE, AUTO_COMPACT_SMALL, AUTO_COMPACT_FILES, OPTIMIZE_SIZE, OPTIMIZE_SMALL),
-    *(ZORDER_CHECK, RETENTION_CHECK, LITE_VACUUM, DOWNGRADE, STRICT_TIMES, OUT_OF_RANGE, UNSAFE_COLUMNS),
-    *(TRACKED_TYPES, REPLACE_WHERE_CHECK, REPLACE_WHERE_DATA, OVERWRITE_PARTITIONS, BYPASS_LOCATION_CHECK),
-    *_PROTOCOL_VERSIONS,
-}
 
 
 def without_effect(names: Iterable[str]) -> list[str]:
@@ -119,9 +146,7 @@ def without_effect(names: Iterable[str]) -> list[str]:
     return sorted(
         name
         for name in names
-        if name.startswith(_PREFIX)
-        and name not in _WITH_EFFECT
-        and not name.startswith(_PREFIXES_WITH_EFFECT)
+        if name.startswith(_PREFIX) and not name.startswith(PROPERTIES) and name not in _with_effect
     )
 
 
@@ -187,6 +212,10 @@ def vacuum_mode(spark: Any) -> Literal["full", "lite"]:
     return "lite" if is_on(spark, LITE_VACUUM) else "full"
 
 
+def logs_vacuum(spark: Any) -> bool:
+    return not is_off(spark, LOGGED_VACUUM)
+
+
 class RestoreArguments(TypedDict):
     """Arguments of `DeltaTable.restore` that settings decide."""
 
@@ -250,6 +279,23 @@ def store_assignment(spark: Any) -> StoreAssignment:
         # `get` without a default returns Spark's own default, which is ANSI mode.
         return "try_cast" if str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true" else "CAST"
     return "strict" if policy == "strict" else "ansi"
+
+
+def assignment_rules(spark: Any) -> AssignmentRules:
+    expands = is_off(spark, NULL_STRUCTS)
+    return AssignmentRules(
+        casts="CAST" if is_on(spark, CAST_BY_ANSI_MODE) else None,
+        by_position=is_off(spark, STRUCTS_BY_NAME),
+        expands_nulls=expands,
+        star_by_fields=expands or is_off(spark, NULL_STRUCTS_OF_STAR),
+    )
+
+
+def merges_as_usual(spark: Any) -> bool:
+    """True if the embedded engine, which knows no settings, may run a MERGE of the session."""
+    usual = all(str(spark.conf.get(name, value)).lower() == value for name, value in USUAL_MEANING.items())
+    marks = not is_off(spark, PERSISTENT_VECTORS["merge"])
+    return usual and marks and assignment_rules(spark) == USUAL_RULES
 
 
 def commit_options(spark: Any, options: CommitOptions | None) -> CommitOptions | None:
