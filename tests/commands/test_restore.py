@@ -60,6 +60,28 @@ def test_restore_to_what_is_there_commits_nothing(tmp_path: Path) -> None:
     assert (table.version, metrics["num_restored_files"], metrics["num_of_files_after_restore"]) == (0, 0, 1)
 
 
+def test_restore_with_an_application_transaction_runs_once(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", {"id": [1]})
+    table.delete("id = 1")
+    job = deltaic.CommitOptions(transactions={"job": 3})
+    assert table.restore(0, commit=job)["num_restored_files"] == 1
+    deltaic.write(table, {"id": [2]}, mode="append")
+    assert table.restore(0, commit=job)["num_removed_files"] == 0
+    assert (table.version, table.scan().count(), table.transaction_version("job")) == (3, 2, 3)
+
+
+def test_changes_of_no_row_record_their_application_transaction(tmp_path: Path) -> None:
+    """As in delta-spark: a batch that changes nothing is done, too."""
+    table = deltaic.write(tmp_path / "t", {"id": [1]})
+    table.update({"id": "2"}, "id = 5", commit=deltaic.CommitOptions(transactions={"job": 3}))
+    assert (table.version, table.transaction_version("job")) == (1, 3)
+    done = deltaic.CommitOptions(transactions={"job": 4})
+    table.merge({"id": [5]}, "t.id = s.id", commit=done).when_matched_delete().execute()
+    assert (table.version, table.transaction_version("job")) == (2, 4)
+    table.update({"id": "2"}, "id = 5")
+    assert (table.version, table.scan().to_pylist()) == (2, [{"id": 1}])
+
+
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_restore_across_vectors(tmp_path: Path, vectors: str) -> None:
     table = deltaic.write(tmp_path, batch(*range(10)), properties={"delta.enableDeletionVectors": vectors})

@@ -241,7 +241,8 @@ NOTHING = {
 
 
 def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot, dict[str, int]]:
-    """Runs a merge. Returns the new version (`snapshot` if no row changes) and the metrics."""
+    """Runs a merge. Returns the new version and the metrics. If no row changes, only application
+    transactions are committed; without them the version is `snapshot`."""
     if already_committed(snapshot, spec.commit):
         return snapshot, dict(NOTHING)
     from deltaic.commands.merge_on_driver import staged
@@ -250,7 +251,7 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
     started = time.monotonic()
     with ExitStack() as held:
         run, metrics = staged(Run(snapshot, engine, spec, held), held)
-        if not run.changes:
+        if not run.changes and not run.transaction.changes_table:
             return snapshot, metrics()
         # A run on the driver has a clock of its own, which does not count what was tried before.
         times = {**run.times.metrics(), "execution_time_ms": int((time.monotonic() - started) * 1000)}

@@ -20,7 +20,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.properties import OF_THE_LOG, REGISTRY
 from deltaic.protocol.versions import upgrade
-from deltaic.transaction.transaction import Transaction
+from deltaic.transaction.transaction import Transaction, already_committed
 
 
 def restore(
@@ -44,12 +44,15 @@ def restore(
             found=f"version={version!r}, timestamp={timestamp!r}",
         )
     snapshot = snapshot.refresh()  # files of commits after `snapshot` must be removed, too
+    before = snapshot.files().adds
+    if already_committed(snapshot, commit):
+        return snapshot, _metrics(before, before.slice(0, 0), before.slice(0, 0))
     past = snapshot.at(version, timestamp=timestamp)
     transaction = Transaction(
         snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit
     )
     transaction.read()
-    before, after = snapshot.files().adds, past.files().adds
+    after = past.files().adds
     missing = references.without(after, before)
     restored = _present(past, missing, ignore_missing_files)
     removed = references.without(before, after)

@@ -53,8 +53,8 @@ def update(
     alias: str | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
     """Updates the rows for which `where` is true; without it all rows. Expressions read the old row, under
-    `alias`. If no row matches, nothing is committed. A value that does not fit its column is a
-    SchemaMismatchError; with casting="try" it becomes null."""
+    `alias`. If no row matches, only application transactions are committed. A value that does not fit its
+    column is a SchemaMismatchError; with casting="try" it becomes null."""
     check_casting(casting)
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
@@ -75,7 +75,8 @@ def update(
         scan = planned.scan(planned.residual_columns, row_ids=True)
         rows = engine.row_ids(engine.run(Project(scan, columns_of(alias, ROW_ID_FIELDS), "ids")))
         if len(rows) == 0:
-            return snapshot, dict(NOTHING)
+            current = transaction.commit(dict(NOTHING)) if transaction.changes_table else snapshot
+            return current, dict(NOTHING)
         times.found_rows()
         target = snapshot_target(snapshot, parquet)
         matched = replace(matched_rows(scan, rows, snapshot), row_tracking=target.row_tracking)
