@@ -291,6 +291,8 @@ def test_listings(table: DeltaTable) -> None:
     assert table.partitions().to_arrow().to_pylist() == [
         {"num_files": 4, "size": sum(listed["size"].to_pylist())}
     ]
+    table.delete()
+    assert table.partitions().to_pylist() == [{"num_files": 0, "size": 0}]
 
 
 def test_partitions(tmp_path: Path) -> None:

@@ -194,7 +194,10 @@ def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> 
         columns = {name: pc.struct_field(values, [index]) for index, name in enumerate(names)}
         table = pa.table({**columns, "__deltaic_size": listing["size"]})
         counted = table.group_by(names, use_threads=False).aggregate(
-            [("__deltaic_size", "count"), ("__deltaic_size", "sum")]
+            [
+                ("__deltaic_size", "count"),
+                ("__deltaic_size", "sum", pc.ScalarAggregateOptions(min_count=0)),
+            ]
         )
         counted = counted.select([*names, "__deltaic_size_count", "__deltaic_size_sum"]).rename_columns(
             [*names, "num_files", "size"]
