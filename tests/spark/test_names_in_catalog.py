@@ -830,20 +830,23 @@ def test_views_of_changes_are_not_views_of_the_table(session: Any) -> None:
     session.sql("UPDATE fed SET id = 5")
     session.sql("CREATE TEMPORARY VIEW fed_changes AS SELECT * FROM table_changes('fed', 2)")
     session.sql("CREATE TEMPORARY VIEW fed_types AS SELECT id, _change_type FROM table_changes('fed', 2)")
+    session.sql("CREATE TEMPORARY VIEW fed_ids AS SELECT id FROM table_changes('fed', 2)")
+    chosen = session.read.option("readChangeFeed", "true").option("startingVersion", 2)
+    chosen.option("columns", "id").table("fed").createOrReplaceTempView("fed_chosen")
     try:
         changes = [(1, "update_preimage"), (5, "update_postimage")]
         assert (
             sorted(map(tuple, session.table("fed_changes").select("id", "_change_type").collect())) == changes
         )
         assert sorted(map(tuple, session.table("fed_types").collect())) == changes
-        for view in ("fed_changes", "fed_types"):
+        for view in ("fed_changes", "fed_types", "fed_ids", "fed_chosen"):
             with pytest.raises(Exception, match="DELTA_OPERATION_ON_VIEW_NOT_ALLOWED"):
                 session.sql(f"DELETE FROM {view} WHERE id = 5")
         assert ids(session.table("fed")) == [5]
         session.sql("CACHE TABLE fed_cached AS SELECT * FROM table_changes('fed', 2)")
         assert session.table("fed_cached").count() == 2
     finally:
-        for view in ("fed_changes", "fed_types", "fed_cached"):
+        for view in ("fed_changes", "fed_types", "fed_ids", "fed_chosen", "fed_cached"):
             session.catalog.dropTempView(view)
 
 

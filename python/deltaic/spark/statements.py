@@ -51,7 +51,8 @@ from deltaic.spark.views import (
     check_columns_of_view,
     path_of,
     path_of_projection,
-    path_of_view,
+    path_of_stored_projection,
+    path_of_stored_view,
     projected,
 )
 from deltaic.sql.names import Name, read_name
@@ -346,7 +347,7 @@ def _through_projection(spark: Any, reader: Reader, target: Name, args: Any) -> 
     read_name(cursor)
     end = cursor.tokens[cursor.position - 1].end
     has_alias = not cursor.done and (cursor.at("AS") or not (cursor.at("SET") or cursor.at("WHERE")))
-    table = f"delta.{col(path)}{'' if has_alias else f' AS {target}'}"
+    table = f"delta.{col(path)}{'' if has_alias else f' AS {col(target.parts[-1])}'}"
     statement = Reader(f"{reader.text[:start]}{table}{reader.text[end:]}")
     statement.position = reader.position
     return statement, Name(("delta", path))
@@ -403,9 +404,9 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
 def _update_view(spark: Any, view: Name) -> None:
     """Replaces the temporary view of a changed table by one of the newest version: on the public path a view
     shows one version."""
-    if (path := path_of_view(spark, view)) is not None:
+    if (path := path_of_stored_view(spark, view)) is not None:
         _projected(spark, Projection(path, None)).createOrReplaceTempView(view.parts[0])
-    elif (path := path_of_projection(spark, view)) is not None:
+    elif (path := path_of_stored_projection(spark, view)) is not None:
         _projected(spark, Projection(path, tuple(spark.table(str(view)).columns))).createOrReplaceTempView(
             view.parts[0]
         )

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaic.engine.spark.native.session import analyzed_plan, has_jvm, has_temporary_view, qualified
+from deltaic.engine.spark.native.session import (
+    analyzed_plan,
+    followed_table,
+    has_jvm,
+    has_temporary_view,
+    qualified,
+)
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark.builders import FORMATS
 from deltaic.spark.named_tables import SESSION_CATALOG, parsed, path_in_catalog, schema_and_name
@@ -17,6 +23,8 @@ from deltaic.sql_text import spark_name
 
 _VIEWS, _PROJECTIONS = "_deltaic_views", "_deltaic_projections"
 _MAKERS = ("createTempView", "createOrReplaceTempView")
+_GLOBAL = "global_temp"
+"""The schema of global temporary views."""
 
 
 def named_path(spark: Any, identifier: str) -> str:
@@ -76,12 +84,23 @@ def path_of(spark: Any, name: Name) -> str | None:
 def path_of_view(spark: Any, name: Name) -> str | None:
     """Returns the path of the table if the name is of a temporary view of a whole table at its newest
     version, else None."""
-    return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
+    return path_of_stored_view(spark, name) or _path_in_plan(spark, name, whole=True)
 
 
 def path_of_projection(spark: Any, name: Name) -> str | None:
     """Returns the path of the table if the name is of a temporary view of some columns of it, under their own
     names and with all rows, else None. DELETE and UPDATE may change the table by the name of such a view."""
+    return path_of_stored_projection(spark, name) or _path_in_plan(spark, name, whole=False)
+
+
+def path_of_stored_view(spark: Any, name: Name) -> str | None:
+    """Like `path_of_view`, for a view that is one DataFrame of the table: not for a view of another view, nor
+    for one of a query that has more than the table."""
+    return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
+
+
+def path_of_stored_projection(spark: Any, name: Name) -> str | None:
+    """Like `path_of_projection`, for a view that is one DataFrame of columns of the table."""
     return _stored_path(spark, _PROJECTIONS, name.parts[0]) if len(name.parts) == 1 else None
 
 
@@ -97,7 +116,7 @@ def check_columns_of_view(spark: Any, text: str) -> None:
     texts += [".".join(map(spark_name, column)) for column, _ in assignments]
     texts += [reader.rest("a condition")] if reader.accept("WHERE") else []
     if not hold_queries(texts):
-        frame = _table(spark, view.parts[0])
+        frame = _table(spark, *view.parts)
         named = frame.alias(view.alias) if view.alias else frame
         _ = named.select(*map(F.expr, texts)).schema  # Spark Connect resolves the columns for the schema
 
@@ -164,8 +183,28 @@ def _stored_path(spark: Any, kind: str, view: str) -> str | None:
     return str(path) if table.columns == frame.columns and table.sameSemantics(frame) else None
 
 
-def _table(spark: Any, view: str) -> Any:
-    return spark.table(spark_name(view))
+def _table(spark: Any, *view: str) -> Any:
+    return spark.table(".".join(map(spark_name, view)))
+
+
+def _path_in_plan(spark: Any, name: Name, *, whole: bool) -> str | None:
+    """Returns the path of the table of which a temporary view shows columns under their own names and all
+    rows, by Spark's plan of the view; None for another view, and on the public path. `whole`: True for the
+    view of all columns in the table's order, False for any other one."""
+    is_global = len(name.parts) == 2 and name.parts[0].lower() == _GLOBAL
+    if is_global:
+        if not has_jvm(spark) or not is_temporary(spark, name):
+            return None
+    elif len(name.parts) != 1 or not has_temporary_view(spark, name.parts[0]):
+        return None
+    table = followed_table(_table(spark, *name.parts))
+    if table is None:
+        return None
+    from deltaic.spark.frames import newest_snapshot
+
+    path, columns = table
+    is_whole = columns == [column.name for column in newest_snapshot(spark, path, {}).schema]
+    return path if is_whole == whole else None
 
 
 def _path_in_source(spark: Any, view: str) -> str | None:

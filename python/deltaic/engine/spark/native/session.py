@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+TABLE_KEY = "deltaic table "
+"""Beginning of the text of the file index (`TableFiles` of `leaf_classes`) of a table's rows. The index of a
+change feed's rows has another one."""
 _CATALOG, _CLASSES = "_deltaic_session_catalog", "_deltaic_java_classes"
 
 
@@ -58,6 +61,49 @@ def locations_of(frame: Any) -> frozenset[str]:
         if relation.getClass().getSimpleName() == "HadoopFsRelation"
         for location in str(relation.location().rootPaths().mkString("\0")).split("\0")
     )
+
+
+def followed_table(frame: Any) -> tuple[str, list[str]] | None:
+    """Returns the location of the table that a DataFrame follows, and the names of its columns in the
+    DataFrame. Returns None unless the DataFrame has all rows of one table, and columns of it under their own
+    names: it may be an alias, a temporary view or a selection of those, as in `SELECT x.id FROM v x`."""
+    plan = analyzed_plan(frame)
+    columns = _items(plan.output())
+    names = [str(column.name()) for column in columns]
+    ids = [column.exprId().id() for column in columns]
+    while plan.nodeName() in ("SubqueryAlias", "View", "Project"):
+        if plan.nodeName() == "View" and not plan.isTempView():
+            return None
+        if plan.nodeName() == "Project":
+            sources = {each.exprId().id(): _source_of(each) for each in _items(plan.projectList())}
+            ids = [sources.get(each) for each in ids]
+        plan = plan.child()
+    relation = plan.relation() if plan.nodeName() == "LogicalRelation" else None
+    if relation is None or relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return None
+    if not str(relation.location().toString()).startswith(TABLE_KEY):
+        return None
+    location = str(relation.location().rootPaths().mkString("\0"))
+    own_names = {each.exprId().id(): str(each.name()) for each in _items(plan.output())}
+    follows = bool(location) and names == [own_names.get(each) for each in ids]
+    return (location, names) if follows else None
+
+
+def _items(sequence: Any) -> list[Any]:
+    """Returns the elements of a Scala Seq."""
+    return [sequence.apply(at) for at in range(sequence.size())]
+
+
+def _source_of(expression: Any) -> int | None:
+    """Returns the id of the column that an expression of a Project shows without changing it; None for a
+    computed value. A view casts each column to the type that it had when the view was made."""
+    value = expression
+    if value.nodeName() == "Alias":
+        value = value.child()
+    if value.nodeName() == "Cast" and value.dataType().sameType(value.child().dataType()):
+        value = value.child()
+    is_column = value.getClass().getSimpleName() == "AttributeReference"
+    return value.exprId().id() if is_column else None
 
 
 def qualified_columns(frame: Any) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from deltaic.engine.spark.native.file_index import java_relation, relation_frame
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.native.scan import metadata_fields
+from deltaic.engine.spark.native.session import TABLE_KEY
 from deltaic.engine.spark.native.totals import totals
 from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.protocol import row_tracking
@@ -288,8 +289,8 @@ def _key(rows: TableRows) -> str:
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
     tracked = "with row ids " if rows.is_tracked else ""
-    changes = f"{rows.changes} " if rows.changes else ""
-    return f"deltaic table {rows.place} {version} {changes}{tracked}{' '.join(rows.columns)}"
+    kind = f"deltaic {rows.changes} of " if rows.changes else TABLE_KEY
+    return f"{kind}{rows.place} {version} {tracked}{' '.join(rows.columns)}"
 
 
 def is_tracked(snapshot: Snapshot) -> bool:
