@@ -261,9 +261,30 @@ def test_create_or_replace(tmp_path: Path) -> None:
     assert ids(replaced.at(0)) == [1]
 
 
+def test_create_or_replace_drops_column_mapping_and_commit_timestamps(tmp_path: Path) -> None:
+    """As in delta-spark: of these properties, only the checkpoint policy is kept."""
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.enableInCommitTimestamps": "true",
+        "delta.checkpointPolicy": "v2",
+    }
+    deltaic.write(tmp_path, batch(1), properties=properties)
+    replaced = DeltaTable.create(tmp_path, "id bigint", mode="overwrite")
+    kept = {key for key in replaced.metadata.configuration if "Deletion" not in key}
+    assert kept == {"delta.checkpointPolicy"}
+    assert "delta.columnMapping.id" not in replaced.schema.field("id").metadata
+    deltaic.write(tmp_path, batch(2), mode="append")
+    assert DeltaTable(tmp_path).scan().to_arrow().num_rows == batch(2).num_rows
+    assert DeltaTable(tmp_path, version=0).scan().to_arrow().num_rows == batch(1).num_rows
+    DeltaTable(tmp_path).restore(0)
+    assert DeltaTable(tmp_path).scan().to_arrow().num_rows == batch(1).num_rows
+
+
 def test_create_or_replace_keeps_mapped_ids_apart(tmp_path: Path) -> None:
     deltaic.write(tmp_path, batch(1), properties={"delta.columnMapping.mode": "name"})
-    replaced = DeltaTable.create(tmp_path, "id bigint", mode="overwrite")
+    replaced = DeltaTable.create(
+        tmp_path, "id bigint", mode="overwrite", properties={"delta.columnMapping.mode": "name"}
+    )
     assert replaced.schema.field("id").metadata["delta.columnMapping.id"] == 2
 
 

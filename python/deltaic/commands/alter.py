@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from deltaic.commands import backfill, identity
 from deltaic.commands.column_changes import ColumnChange, changed, field_json, path_in_history, position_of
 from deltaic.commands.constraints import new_constraints
+from deltaic.commands.invariants import check_nested_not_null
 from deltaic.deltalake_names import ALTER, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance
 from deltaic.log.snapshot import Snapshot
@@ -143,6 +144,7 @@ class Alter:
         self._check_unused(snapshot, dropped)
         widen = is_widening if snapshot.properties.type_widening else None
         table = edits.replace_columns(edits.drop_columns(snapshot.schema, dropped), new, widen=widen)
+        check_nested_not_null(table, self._engine())
         self._commit(
             snapshot,
             "REPLACE COLUMNS",

@@ -164,11 +164,13 @@ class TableOptions:
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
         """Returns the definition of a table that replaces another. From the old table, only its protocol
-        features, the mode and the largest id of column mapping, row tracking, whether it has deletion
-        vectors, and the properties of the log are kept. The new table has an id of its own, as in
-        delta-spark, so a stream cannot continue with it."""
+        features, row tracking, whether it has deletion vectors, and properties of the log (`OF_REPLACED`)
+        are kept, as in delta-spark: not column mapping. If the new table has column mapping, too, its
+        columns get new ids. The new table has an id of its own, so a stream cannot continue with it."""
         own = snapshot.metadata.configuration
-        names = (MODE, MAX_ID, *row_tracking.OF_REPLACED, *properties.OF_THE_LOG)
+        mode = properties.request(self.properties, defines=True).stored.get(MODE, "none")
+        ids = () if mode == "none" else (MAX_ID,)
+        names = (*ids, *row_tracking.OF_REPLACED, *properties.OF_REPLACED)
         kept = {name: own[name] for name in names if name in own}
         old = replace(
             snapshot.metadata,
@@ -342,7 +344,12 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: Comm
 
 def check_expressions(metadata: Metadata) -> None:
     """Checks that defaults and generated columns of a definition can be computed with the types of their
-    columns, and that its constraints are conditions on its columns."""
+    columns, and that its constraints are conditions on its columns. Of a definition for Spark, checks NOT
+    NULL, too."""
+    if '"nullable":false' in metadata.schema_string and (engine := _other_engine.get()) is not None:
+        from deltaic.commands.invariants import check_nested_not_null
+
+        check_nested_not_null(Schema.from_json(metadata.schema_string), engine)
     if properties.constraint_names(metadata.configuration) or any(
         key in metadata.schema_string
         for key in ("CURRENT_DEFAULT", "delta.generationExpression", "delta.identity.")

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from deltaic.commands import defaults
 from deltaic.commands.data_files import hidden_field
-from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError, SchemaMismatchError
+from deltaic.errors import (
+    ConstraintViolationError,
+    DeltaError,
+    InvalidArgumentError,
+    ProtocolError,
+    SchemaMismatchError,
+)
 from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, columns_of
 from deltaic.plan.failures import failing_with
 from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Filter, Plan, Project, Scan
@@ -68,6 +74,38 @@ def rules_of(metadata: Metadata, schema: Schema, engine: Engine) -> list[Rule]:
     engine takes Arrow's null structs, whose fields have no values."""
     rules = [*_constraints(metadata.configuration), *_column_rules(schema)]
     return rules if engine.is_embedded else [*rules, *_struct_rules(schema)]
+
+
+def check_nested_not_null(schema: Schema, engine: Engine) -> None:
+    """Raises InvalidArgumentError for a NOT NULL field within an array or map, unless the engine takes it."""
+    nested = None if engine.takes_nested_not_null else next(_with_not_null(schema), None)
+    if nested is not None:
+        path, part = nested
+        raise InvalidArgumentError(
+            "[DELTA_NESTED_NOT_NULL_CONSTRAINT] a field within an array or map cannot be NOT NULL on Spark",
+            where=path_text(path),
+            found=f"NOT NULL in the type of its {part}",
+            expected="no NOT NULL there",
+        ).with_values(parent=".".join(path), part=part)
+
+
+def _with_not_null(
+    fields: Iterable[Field], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yields the path of each array and map that has a NOT NULL field, and the part of it that has the field:
+    "element", "key" or "value". `above`: the path of the struct with these fields."""
+    for item in fields:
+        path, kind = (*above, item.name), item.type
+        if user_types_of(item):
+            continue
+        if isinstance(kind, Struct):
+            yield from _with_not_null(kind.fields, path)
+        elif isinstance(kind, (Array, Map)):
+            parts = ("element",) if isinstance(kind, Array) else ("key", "value")
+            for part in parts:
+                fields_in = walk([Field("", getattr(kind, part))])
+                if any(not each.nullable for _, each in fields_in):
+                    yield path, part
 
 
 def _struct_rules(

@@ -127,6 +127,10 @@ class Engine(Protocol):
         text that is stored."""
 
     @property
+    def takes_nested_not_null(self) -> bool:
+        """True if the definition of a table may have NOT NULL fields within arrays and maps."""
+
+    @property
     def store_assignment(self) -> StoreAssignment:
         """How values are cast to the types of their columns."""
 

@@ -197,8 +197,9 @@ OF_THE_LOG = (
     "delta.inCommitTimestampEnablementTimestamp",
     "delta.requireCheckpointProtectionBeforeVersion",
 )
-"""Properties of the log rather than of the rows. Replacing the table keeps them, and RESTORE does not change
-them."""
+"""Properties of the log rather than of the rows. RESTORE does not change them."""
+OF_REPLACED = ("delta.checkpointPolicy", "delta.requireCheckpointProtectionBeforeVersion")
+"""Properties that a table keeps when it is replaced."""
 
 
 @dataclass(frozen=True)

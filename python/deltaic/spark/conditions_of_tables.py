@@ -12,6 +12,18 @@ _VERSION = e.VersionNotFoundError
 
 CONDITIONS: tuple[Condition, ...] = (
     Condition(
+        "DELTA_NESTED_NOT_NULL_CONSTRAINT",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        None,
+        {
+            "parent": "parent",
+            "nestType": "part",
+            "configKey": "=spark.databricks.delta.constraints.allowUnenforcedNotNull.enabled",
+        },
+    ),
+    Condition(
         "TABLE_OR_VIEW_NOT_FOUND",
         "42P01",
         ANALYSIS,

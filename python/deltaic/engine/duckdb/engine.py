@@ -150,6 +150,10 @@ class LocalEngine:
     def pads_char(self) -> bool:
         return False
 
+    @property
+    def takes_nested_not_null(self) -> bool:
+        return True
+
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
         from deltaic.spark_sql.expression import resolve
 

@@ -51,11 +51,13 @@ from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
 from deltaic.engine.spark.settings import (
+    NESTED_NOT_NULL,
     PERSISTENT_VECTORS,
     assignment_rules,
     auto_compacts,
     compaction,
     is_off,
+    is_on,
     merges_as_usual,
     noting_commits,
     store_assignment,
@@ -141,6 +143,10 @@ class SparkEngine:
     @property
     def pads_char(self) -> bool:
         return compares_padded(self.spark)
+
+    @property
+    def takes_nested_not_null(self) -> bool:
+        return is_on(self.spark, NESTED_NOT_NULL)
 
     @property
     def store_assignment(self) -> StoreAssignment:

@@ -139,6 +139,8 @@ DROP_IF_EXISTS = _delta("constraints.assumesDropIfExists.enabled")
 """Setting: if true, DROP CONSTRAINT of a constraint that does not exist is no error."""
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
+NESTED_NOT_NULL = _delta("constraints.allowUnenforcedNotNull.enabled")
+"""Setting: if true, fields within arrays and maps may be NOT NULL."""
 
 
 def without_effect(names: Iterable[str]) -> list[str]:
