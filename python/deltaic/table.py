@@ -903,6 +903,7 @@ class DeltaTable(metaclass=ExplainedNames):
                 timestamp=timestamp,
                 ignore_missing_files=ignore_missing_files,
                 allow_protocol_downgrade=allow_protocol_downgrade,
+                ignore_append_only=self._spark is not None,  # as in delta-spark
                 commit=commit_of(self._spark, commit),
             ),
         )

@@ -52,7 +52,7 @@ def test_a_clone_has_rows_and_definition_and_a_history_of_its_own(
         assert rows(clone) == rows(source)
         assert (clone.version, clone.schema, clone.protocol) == (0, source.schema, source.protocol)
         assert clone.metadata.id != source.metadata.id
-        assert (clone.metadata.name, clone.metadata.partition_columns) == ("first", ("p",))
+        assert (clone.metadata.name, clone.metadata.partition_columns) == (None, ("p",))  # as in delta-spark
         assert dict(clone.metadata.configuration) == dict(source.metadata.configuration)
         info = clone.history()[0]
         assert info["operation"] == "CLONE"

@@ -10,7 +10,7 @@ import pytest
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable
-from deltaic.errors import InvalidArgumentError, ProtocolError, VersionNotFoundError
+from deltaic.errors import AppendOnlyError, InvalidArgumentError, ProtocolError, VersionNotFoundError
 
 
 def ids(table: DeltaTable) -> list[int]:
@@ -259,6 +259,13 @@ def test_create_or_replace(tmp_path: Path) -> None:
     assert replaced.metadata.id != table.metadata.id
     assert replaced.history()[0]["operation"] == "CREATE OR REPLACE TABLE"
     assert ids(replaced.at(0)) == [1]
+
+
+def test_an_append_only_table_is_not_restored(tmp_path: Path) -> None:
+    deltaic.write(tmp_path, batch(1), properties={"delta.appendOnly": "true"})
+    deltaic.write(tmp_path, batch(2), mode="append")
+    with pytest.raises(AppendOnlyError):
+        DeltaTable(tmp_path).restore(0)
 
 
 def test_create_or_replace_drops_column_mapping_and_commit_timestamps(tmp_path: Path) -> None:

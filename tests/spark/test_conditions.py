@@ -1516,6 +1516,23 @@ CASES = (
         ARGUMENT,
         statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.logRetentionDuration = 'x')"),
     ),
+    *(
+        Case("UNSUPPORTED_TABLE_CHANGE", "0A000", R, ARGUMENT, statement(f"ALTER TABLE {{t}} {change}"))
+        for change in (
+            "SET TBLPROPERTIES (delta.appendOnly = 'x')",
+            "SET TBLPROPERTIES (delta.checkpointInterval = 'x')",
+            "SET TBLPROPERTIES (delta.logRetentionDuration = 'interval 1 hour')",
+            "SET TBLPROPERTIES (delta.minWriterVersion = '99')",
+        )
+    ),
+    *(
+        Case("DELTA_NESTED_NOT_NULL_CONSTRAINT", "0AKDC", A, ARGUMENT, statement(text))
+        for text in (
+            "CREATE TABLE delta.`{root}/n` (a ARRAY<STRUCT<x: INT NOT NULL>>) USING delta",
+            "CREATE TABLE delta.`{root}/n` (s STRUCT<m: MAP<INT, STRUCT<x: INT NOT NULL>>>) USING delta",
+            "CREATE OR REPLACE TABLE {t} (a MAP<STRUCT<x: INT NOT NULL>, INT>) USING delta",
+        )
+    ),
     Case("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", "0A000", U, UNSUPPORTED, clustered_condition),
     Case(
         "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY",
@@ -1795,6 +1812,8 @@ def test_what_delta_spark_raises_as_an_error_of_the_jvm(place: Place) -> None:
         assert row.value.java_exception.getMessage() == row.value.errmsg == str(row.value)
         copied = pickle.loads(pickle.dumps(row.value))
         assert type(copied) is errors.ConstraintViolationError
+    with pytest.raises(Py4JJavaError, match="UNSUPPORTED_TABLE_CHANGE"):
+        place.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.appendOnly = 'x')")
     with pytest.raises(Py4JJavaError, match="DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"):
         merge_builder(place).addFeatureSupport("newThing")
     with pytest.raises(AnalysisException) as analysis:
@@ -1804,6 +1823,7 @@ def test_what_delta_spark_raises_as_an_error_of_the_jvm(place: Place) -> None:
     with pytest.raises(UnsupportedOperationException) as append_only:
         place.sql("DELETE FROM {t} WHERE id = 1")
     assert not isinstance(append_only.value, Py4JJavaError)
+    assert len(place.sql("RESTORE TABLE {t} TO VERSION AS OF 0")) == 1  # as in delta-spark
 
 
 def parameters_of_merge() -> dict[str, dict[str, str]]:
@@ -2121,11 +2141,8 @@ def test_classes_of_errors_without_a_condition(place: Place) -> None:
     for kind, call in (
         (IllegalArgumentException, lambda at: at.spark.read.format("delta").load()),
         (IllegalArgumentException, lambda at: at.writer().save()),
-        (IllegalArgumentException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.appendOnly = 'x')")),
-        (
-            IllegalArgumentException,
-            statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.checkpointInterval = 'x')"),
-        ),
+        (IllegalArgumentException, statement(f"{CREATE} TBLPROPERTIES (delta.appendOnly = 'x')")),
+        (IllegalArgumentException, statement(f"{CREATE} TBLPROPERTIES (delta.checkpointInterval = 'x')")),
         (
             UnsupportedOperationException,
             statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.columnMapping.mode = 'x')"),

@@ -177,8 +177,9 @@ def _columns(metadata: Metadata) -> tuple[str, tuple[str, ...]]:
 def _definition(
     source: CloneSource, target: Snapshot | None, properties: Mapping[str, Any] | None
 ) -> tuple[Protocol, Metadata]:
-    """Returns the definition of the source with `properties`. An existing table keeps its id, its features,
-    and the properties of its log. The time of creation is the source's, as in delta-spark."""
+    """Returns the definition of the source with `properties`, without its name and description. An existing
+    table keeps its id, its features, and the properties of its log. The time of creation is the source's.
+    delta-spark does the same."""
     configuration = {
         key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE
     }
@@ -202,7 +203,9 @@ def _definition(
         marks = [int(each[MAX_ID]) for each in (before.configuration, configuration) if MAX_ID in each]
         if MAX_ID in configuration:  # no id of a column is ever used again
             configuration[MAX_ID] = str(max(marks))
-    metadata = dataclasses.replace(source.metadata, id=identity, configuration=configuration)
+    metadata = dataclasses.replace(
+        source.metadata, id=identity, name=None, description=None, configuration=configuration
+    )
     return definition.evolve(protocol, metadata, properties=properties)
 
 

@@ -30,10 +30,12 @@ def restore(
     timestamp: datetime | str | None = None,
     ignore_missing_files: bool = False,
     allow_protocol_downgrade: bool = False,
+    ignore_append_only: bool = False,
     commit: CommitOptions | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
     """Restores files and metadata of an older version. The protocol is kept or upgraded; with
-    `allow_protocol_downgrade`, it becomes that of the older version.
+    `allow_protocol_downgrade`, it becomes that of the older version. `ignore_append_only`: True restores an
+    append-only table, too.
 
     Raises VersionNotFoundError, and for a missing file ProtocolError; with `ignore_missing_files`, missing
     data files are left out.
@@ -51,6 +53,7 @@ def restore(
     transaction = Transaction(
         snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit
     )
+    transaction.ignores_append_only = ignore_append_only
     transaction.read()
     after = past.files().adds
     missing = references.without(after, before)

@@ -31,6 +31,7 @@ __all__ = [
     "Condition",
     "condition_named",
     "fitting",
+    "is_plain_argument",
     "kind_of",
     "parameters_of",
     "tag_of",
@@ -104,6 +105,11 @@ def kind_of(error: e.DeltaError) -> str:
     """Returns the name of the class of `pyspark.errors` for an error without a condition."""
     plain = (kind for pattern, kind in PLAIN if re.search(pattern, str(error.args[0])))
     return next(plain, None) or next(name for kind, name in KINDS if isinstance(error, kind))
+
+
+def is_plain_argument(error: e.DeltaError) -> bool:
+    """True if delta-spark raises an IllegalArgumentException without a condition for the error."""
+    return tag_of(error) is None and fitting(error, CONDITIONS) is None and kind_of(error) == ARGUMENT
 
 
 def fitting(error: e.DeltaError, conditions: tuple[Condition, ...]) -> Condition | None:

@@ -11,6 +11,7 @@ _SCHEMA = e.SchemaMismatchError
 _UNSUPPORTED = e.UnsupportedFeatureError
 
 CONDITIONS: tuple[Condition, ...] = (
+    Condition("UNSUPPORTED_TABLE_CHANGE", "0A000", RUNTIME, _ARGUMENT, None, {"originMessage": "message"}),
     Condition(
         "DELTA_CONFLICT_SET_COLUMN",
         "42701",

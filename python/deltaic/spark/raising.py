@@ -51,6 +51,8 @@ SPARK_CONDITIONS = MappingProxyType(
 )
 """`instead` of functions that define a table: conditions of delta-spark -> Spark's conditions for the same
 mistakes, which Spark raises first."""
+_WITHOUT_CLASS = ("DELTA_", "UNSUPPORTED_TABLE_CHANGE")
+"""Beginnings of the conditions of runtime exceptions for which PySpark has no class."""
 _RAISED_IN_QUERY = "USER_RAISED_EXCEPTION"
 """Spark's condition for `raise_error`, which deltaic's checks of rows call in a query."""
 
@@ -125,8 +127,8 @@ def make_of_spark(
         return
     description, kind = _described(error, preferred, instead, of_predicates)
     error.__dict__[_DESCRIBED] = description
-    is_of_delta = kind == RUNTIME and (description.condition or "").startswith("DELTA_")
-    error.__class__ = _class_of(type(error), kind, java_error_bases() if is_of_delta else ())
+    has_no_class = kind == RUNTIME and (description.condition or "").startswith(_WITHOUT_CLASS)
+    error.__class__ = _class_of(type(error), kind, java_error_bases() if has_no_class else ())
 
 
 class _PySparkMethods:

@@ -11,6 +11,7 @@ from typing import Any
 from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
 from deltaic.spark.builders import FORMATS
+from deltaic.spark.conditions import is_plain_argument
 from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
@@ -66,6 +67,18 @@ def _creates(text: str, tables: SparkTables) -> Rows:
         raise
 
 
+@raises_as_spark(_MISSING, SPARK_CONDITIONS)
+def _alters(text: str, tables: SparkTables) -> Rows:
+    """Like `_runs`, for ALTER TABLE: Spark wraps an IllegalArgumentException without a condition, such as
+    that of a property with a wrong value."""
+    try:
+        return _run(text, tables)
+    except DeltaError as error:
+        if is_plain_argument(error):
+            make_of_spark(error, "UNSUPPORTED_TABLE_CHANGE")
+        raise
+
+
 _optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
 """Like `_runs`, for OPTIMIZE, whose WHERE is a condition on partition columns."""
 
@@ -89,6 +102,8 @@ def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
         return _looks_up
     if reader.at("OPTIMIZE"):
         return _optimizes
+    if reader.at("ALTER"):
+        return _alters
     return _creates if reader.at("CREATE") or reader.at("REPLACE") else _runs
 
 

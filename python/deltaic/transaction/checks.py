@@ -64,8 +64,10 @@ def check_definition(
 
 
 def check_append_only(transaction: Transaction) -> None:
-    """Raises AppendOnlyError if the table is append-only."""
+    """Raises AppendOnlyError if the table is append-only, unless the transaction ignores it."""
     snapshot = transaction.snapshot
+    if transaction.ignores_append_only:
+        return
     if snapshot is not None and snapshot.properties.append_only:
         raise AppendOnlyError(
             f"{transaction.operation} would remove rows of a table that only takes new ones",

@@ -152,6 +152,8 @@ class Transaction:
         self.change: Change | None = None
         """The kind of change, if it cannot be derived from the staged actions: a DELETE that rewrites files
         sets REMOVE."""
+        self.ignores_append_only = False
+        """True if the commit may remove rows of an append-only table."""
         self.metadata: Metadata | None = None
         self.protocol: Protocol | None = None
         self.reads: list[_core.Predicate | None] = []
