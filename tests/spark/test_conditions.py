@@ -386,6 +386,11 @@ def replaced(at: Place) -> None:
     at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
 
 
+def widened_by_merging(at: Place) -> None:
+    at.sql("ALTER TABLE {t} ADD COLUMN small SMALLINT")
+    at.write("SELECT 1L AS id, 'a' AS part, 'x' AS text, 1 AS small")
+
+
 @dataclass(frozen=True)
 class Case:
     """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session
@@ -858,6 +863,7 @@ CASES = (
         lambda at: at.write("SELECT 1L AS id, 'a' AS part, 1 AS text"),
     ),
     Case("DELTA_FAILED_TO_MERGE_FIELDS", "22005", A, SCHEMA, lambda at: at.write("SELECT 1 AS id, 'a' part")),
+    Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, widened_by_merging),
     Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, SCHEMA, lambda at: at.write("SELECT 1L AS id")),
     Case(
         "DELTA_VERSION_NOT_FOUND",

@@ -63,6 +63,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "does not fit the column's",
         {"currentField": "where", "updateField": "where"},
     ),
+    Condition(  # `mergeSchema` would make the column short or int
+        "DELTA_METADATA_MISMATCH",
+        "42KDG",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data has a type that the column cannot take",
+        details=r"found (short|integer); expected (byte|short)\b",
+    ),
     Condition(
         "DELTA_FAILED_TO_MERGE_FIELDS",
         "22005",
