@@ -253,7 +253,7 @@ def test_broken_vectors(store: Store, tmp_path: Path) -> None:
         mark(store, first.adds, {0: [5], 1: [5]})
     assert mark(store, first.adds, {0: [5]}).adds.num_rows == 1
     path.unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ProtocolError, match=r"\.bin: a file that the log names is not there"):
         mark(store, first.adds, {0: [5]})
     assert len(list(tmp_path.iterdir())) == 1
 

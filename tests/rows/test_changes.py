@@ -475,7 +475,11 @@ def test_vectors_that_vacuum_took_are_named(tmp_path: Path) -> None:
     table.delete("id = 5")
     table.optimize.purge()
     table.vacuum(retention=timedelta(0), enforce_retention=False)
-    for read in (lambda: table.changes(1), lambda: list(table.tail(start=1, changes=True, poll=None))):
+    for read in (
+        lambda: table.changes(1),
+        lambda: list(table.tail(start=1, changes=True, poll=None)),
+        lambda: table.at(1).files(deleted_rows=True).to_arrow(),
+    ):
         with pytest.raises(ProtocolError, match=r"^deletion_vector_.*VACUUM may have removed it"):
             read()
 

@@ -4,13 +4,12 @@ Files")."""
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, ProtocolError, VersionNotFoundError
+from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.log import history
 from deltaic.log.history import Era
 from deltaic.log.segment import Listing, list_log
@@ -22,25 +21,6 @@ from deltaic.protocol.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def read_changes(
-    store: _core.Store, commits: Sequence[tuple[int, str, int | None]], names: Sequence[str]
-) -> tuple[list[str | None], pa.Table, pa.Table]:
-    """Like `_core.read_changes`, but raises ProtocolError if the store has lost a file of deletion vectors.
-    A commit that is not there is a FileNotFoundError."""
-    try:
-        return _core.read_changes(store, commits, names)
-    except FileNotFoundError as error:
-        where = str(error).partition(":")[0]
-        if any(where == path for _, path, _ in commits):
-            raise
-        raise ProtocolError(
-            "a file that the log names is not there; VACUUM may have removed it",
-            where=where,
-            found="no such file",
-            expected="a file of deletion vectors",
-        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +111,7 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
         for each in range(first, last + 1)
     ]
     names = physical_names(newest.schema, newest.metadata.partition_columns)
-    metadata, derived, recorded = read_changes(snapshot.store, commits, names)
+    metadata, derived, recorded = _core.read_changes(snapshot.store, commits, names)
     changed = {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None}
     schema = _with_types_before(newest, first) if first in changed else newest.schema
     _check(newest, first, changed)

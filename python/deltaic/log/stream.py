@@ -510,7 +510,7 @@ class TableStream:
         own = era is not None and version >= era.version
         time = None if own else history.commit_times(list_log(store, max(version - 1, 0)))[version]
         names = physical_names(self.snapshot.schema, self.snapshot.metadata.partition_columns)
-        _, derived, recorded = changes.read_changes(store, [(version, path, time)], names)
+        _, derived, recorded = _core.read_changes(store, [(version, path, time)], names)
         plain = (
             not commit.removes.num_rows
             and not recorded.num_rows

@@ -80,12 +80,7 @@ fn place(store: &Arc<dyn Store>, files: &Files, index: usize) -> Result<(String,
     let (holder, path) = resolve(store, files.path(index)?)?;
     let size = match files.size(index)? {
         Some(size) => size,
-        None => {
-            holder
-                .head(&path)?
-                .ok_or_else(|| Error::protocol("a file that the log names is not there").at(path.as_str()))?
-                .size
-        }
+        None => holder.head(&path)?.ok_or_else(|| Error::lost(path.as_str(), "a data file"))?.size,
     };
     let root = holder.location();
     let root = match path_in_url(root)? {

@@ -363,12 +363,7 @@ impl OpenFile {
         let (index, others) = plan.unit(unit);
         let text = plan.files.path(index)?;
         Self::open_at(plan, index, others).map_err(|error| match error.kind() {
-            Kind::NotFound => {
-                let missing =
-                    Error::protocol("a file that the log names is not there; VACUUM may have removed it")
-                        .at(text);
-                missing.found("no such file").expected("a data file").caused_by(error)
-            }
+            Kind::NotFound => Error::lost(text, "a data file").caused_by(error),
             _ => error.at(text),
         })
     }
@@ -548,10 +543,7 @@ fn open_footer(
     pages: bool,
 ) -> Result<(FileBytes, ArrowReaderMetadata)> {
     let actual = |store: &Arc<dyn Store>| -> Result<u64> {
-        let found = store.head(path)?.ok_or_else(|| {
-            Error::new(Kind::NotFound, "the table names a data file that is not there").at(path)
-        })?;
-        Ok(found.size)
+        Ok(store.head(path)?.ok_or_else(|| Error::lost(path, "a data file"))?.size)
     };
     let counter = || Arc::clone(&plan.metrics.bytes_read);
     let read = |size: u64| -> Result<(FileBytes, ArrowReaderMetadata)> {

@@ -14,7 +14,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use super::open::{Output, Plan, footer};
 use super::projection::leaves;
 use super::source::FileBytes;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::pages::headers;
 use crate::parallel::on_threads;
@@ -71,9 +71,7 @@ impl PlainFiles {
             else {
                 return Ok(None);
             };
-            let missing = || {
-                Error::new(Kind::NotFound, "the table names a data file that is not there").at(path.as_str())
-            };
+            let missing = || Error::lost(path.as_str(), "a data file");
             let ObjectMeta { size, modified_ms, identity, .. } = store.head(&path)?.ok_or_else(missing)?;
             let (metadata, finder) = footer(plan, index)?;
             let Some((names, leaves)) =

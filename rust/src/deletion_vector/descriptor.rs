@@ -286,7 +286,10 @@ fn read_pieces(store: &dyn Store, location: &Location, frames: &[Range<u64>]) ->
         Target::Table(store) => store.get_ranges(&path, &ranges),
         Target::Outside(store) => store.get_ranges(&path, &ranges),
     }
-    .map_err(|error| error.at(location.text()))?;
+    .map_err(|error| match error.kind() {
+        Kind::NotFound => Error::lost(location.text(), "a file of deletion vectors").caused_by(error),
+        _ => error.at(location.text()),
+    })?;
     let version = bytes.first().and_then(|bytes| bytes.get(..1)).unwrap_or_default();
     file::check_version(version).map_err(|error| error.at(location.text()))?;
     Ok(Pieces(ranges.into_iter().zip(bytes).collect()))

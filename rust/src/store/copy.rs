@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::path::locate;
 use super::{Place, Store};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::parallel::on_at_most;
 
@@ -40,8 +40,7 @@ fn one(
         Place::Inside(path) => (Arc::clone(source), path),
         Place::Outside(place) => source.outside(&place)?,
     };
-    let missing = || Error::new(Kind::NotFound, "the table names a file that is not there").at(from);
-    let size = store.head(&path)?.ok_or_else(missing)?.size;
+    let size = store.head(&path)?.ok_or_else(|| Error::lost(from, "a file of the table"))?.size;
     if target.copy(&store.copy_source(&path)?, to)? {
         return Ok(size);
     }
