@@ -67,8 +67,8 @@ impl Error {
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(Kind::Protocol, message)
     }
-    /// The error of a file at `path` that the log names and the store does not have. `expected`: what the file
-    /// should be.
+    /// Returns the error of a file at `path` that the log names and the store does not have. `expected`: what
+    /// the file should be.
     pub fn lost(path: impl Into<String>, expected: &str) -> Self {
         let lost = Self::protocol("a file that the log names is not there; VACUUM may have removed it");
         lost.at(path).found("no such file").expected(expected)
