@@ -287,12 +287,16 @@ def test_create_or_replace_drops_column_mapping_and_commit_timestamps(tmp_path: 
     assert DeltaTable(tmp_path).scan().to_arrow().num_rows == batch(1).num_rows
 
 
-def test_create_or_replace_keeps_mapped_ids_apart(tmp_path: Path) -> None:
+def test_create_or_replace_keeps_mapped_ids_of_columns_of_the_same_type(tmp_path: Path) -> None:
     deltaic.write(tmp_path, batch(1), properties={"delta.columnMapping.mode": "name"})
     replaced = DeltaTable.create(
-        tmp_path, "id bigint", mode="overwrite", properties={"delta.columnMapping.mode": "name"}
+        tmp_path, "id bigint, v bigint", mode="overwrite", properties={"delta.columnMapping.mode": "name"}
     )
-    assert replaced.schema.field("id").metadata["delta.columnMapping.id"] == 2
+    assert [item.metadata["delta.columnMapping.id"] for item in replaced.schema] == [1, 2]
+    again = DeltaTable.create(
+        tmp_path, "id int, v bigint", mode="overwrite", properties={"delta.columnMapping.mode": "name"}
+    )
+    assert [item.metadata["delta.columnMapping.id"] for item in again.schema] == [3, 2]
 
 
 def test_create_or_replace_keeps_row_tracking_and_the_choice_of_vectors(tmp_path: Path) -> None:

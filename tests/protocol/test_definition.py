@@ -229,16 +229,19 @@ def test_new_fields_get_new_ids_and_none_is_used_twice():
     assert metadata.configuration[MAX_ID] == "5"
 
 
-def test_a_replaced_schema_gets_new_ids():
-    protocol, metadata = made("a int, b int", partition_columns="a", properties={MODE: "name", "own": "x"})
-    _, after = evolve(
-        protocol, metadata, schema=schema_of(metadata), replace_schema=True, partition_columns=()
+def test_a_replaced_schema_keeps_the_ids_of_columns_of_the_same_name_and_type():
+    """As in delta-spark 4.4.0, which also gives the whole struct new ids if a field of it changes."""
+    ddl = "a int, b int, c int, s struct<x: array<struct<y: int>>>, t struct<x: int>"
+    protocol, metadata = made(ddl, partition_columns="a", properties={MODE: "name", "own": "x"})
+    new = Schema.from_ddl(
+        "s struct<x: array<struct<y: int>>>, t struct<x: int, z: int>, a int, b long, C int"
     )
-    assert [item.metadata[ID] for item in schema_of(after)] == [3, 4]
-    old, new = ({item.metadata[PHYSICAL_NAME] for item in schema_of(each)} for each in (metadata, after))
-    assert not old & new
+    _, after = evolve(protocol, metadata, schema=new, replace_schema=True, partition_columns=())
+    assert [item.metadata[ID] for _, item in walk(schema_of(after))] == [4, 5, 6, 9, 10, 11, 1, 12, 13]
+    old, now = ({item.metadata[PHYSICAL_NAME] for _, item in walk(schema_of(m))} for m in (metadata, after))
+    assert len(old & now) == 4
     assert after.partition_columns == ()
-    assert after.configuration == {MODE: "name", "own": "x", MAX_ID: "4"}
+    assert after.configuration == {MODE: "name", "own": "x", MAX_ID: "13"}
 
 
 @pytest.mark.parametrize(

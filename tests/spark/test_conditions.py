@@ -166,6 +166,27 @@ def generating_column(at: Place) -> None:
     at.sql("ALTER TABLE delta.`{root}/g` RENAME COLUMN day TO date")
 
 
+def mapped_feed(at: Place, change: Callable[[Place], object]) -> None:
+    at.sql(
+        "CREATE TABLE delta.`{root}/n` (id BIGINT, x STRING) USING delta TBLPROPERTIES"
+        " (delta.columnMapping.mode = 'name', delta.enableChangeDataFeed = true)"
+    )
+    at.sql("INSERT INTO delta.`{root}/n` VALUES (1, 'x')")
+    rows = at.spark.sql("SELECT 2L AS id, 'y' AS x, 3 AS added").write.format("delta").mode("overwrite")
+    rows.option("overwriteSchema", True).save(f"{at.root}/n")
+    assert at.read(f"{at.root}/n", **FEED).count() == 3
+    change(at)
+
+
+def lost_mapped_column(at: Place) -> None:
+    rows = at.spark.sql("SELECT 2L AS id, 'y' AS X, 3 AS added").write.format("delta").mode("overwrite")
+    rows.option("overwriteSchema", True).save(f"{at.root}/n")
+
+
+REPLACED_FEED = """REPLACE TABLE delta.`{root}/n` (id BIGINT) USING delta
+TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.enableChangeDataFeed = true)"""
+
+
 def missing_not_null(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT NOT NULL, x STRING) USING delta")
     at.spark.sql("SELECT 'x' AS x").write.format("delta").mode("append").save(f"{at.root}/n")
@@ -596,6 +617,16 @@ CASES = (
         A,
         ARGUMENT,
         lambda at: at.read(f"{at.path}@v0", versionAsOf=0),
+    ),
+    *(
+        Case(
+            "DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION",
+            "42KD4",
+            U,
+            UNSUPPORTED,
+            partial(mapped_feed, change=change),
+        )
+        for change in (lost_mapped_column, statement(REPLACED_FEED))
     ),
     Case("DELTA_INVALID_PROTOCOL_VERSION", "KD004", R, UNSUPPORTED, newer_reader),
     Case("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "56038", R, UNSUPPORTED, unknown_reader_feature),

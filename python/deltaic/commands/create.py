@@ -28,6 +28,7 @@ from deltaic.protocol.column_mapping import MAX_ID, MODE
 from deltaic.protocol.properties import TableProperties, text_of
 from deltaic.protocol.schema import Schema, path_text
 from deltaic.transaction import giving_way
+from deltaic.transaction.checks import check_mapped_feed
 from deltaic.transaction.transaction import Transaction, already_committed, new_uuid, now_ms
 
 if TYPE_CHECKING:
@@ -166,7 +167,8 @@ class TableOptions:
         """Returns the definition of a table that replaces another. From the old table, only its protocol
         features, row tracking, whether it has deletion vectors, and properties of the log (`OF_REPLACED`)
         are kept, as in delta-spark: not column mapping. If the new table has column mapping, too, its
-        columns get new ids. The new table has an id of its own, so a stream cannot continue with it."""
+        columns keep the ids of columns with their names and types. The new table has an id of its own, so a
+        stream cannot continue with it."""
         own = snapshot.metadata.configuration
         mode = properties.request(self.properties, defines=True).stored.get(MODE, "none")
         ids = () if mode == "none" else (MAX_ID,)
@@ -339,6 +341,7 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: Comm
     set_clustering(transaction, wanted.clustering(metadata))
     files = snapshot.files().adds
     transaction.remove(_core.removes_of(files, transaction.clock()))
+    check_mapped_feed(transaction, is_on_spark=_other_engine.get() is not None)
     return transaction.commit()
 
 

@@ -41,6 +41,7 @@ from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text
 from deltaic.protocol.widening import is_upcast, is_widening
+from deltaic.transaction.checks import check_mapped_feed
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ def write(
             transaction, engine, protocol, metadata, adds, removed(), job.parquet
         )
         transaction.add(adds)
+        check_mapped_feed(transaction, is_on_spark=not engine.is_embedded)
     if not transaction.changes_table and not job.defines:
         return snapshot, {}
 

@@ -109,6 +109,43 @@ def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_
     return _number(schema, max_id, lambda _: new_name())
 
 
+def with_ids_of(schema: Schema, before: Schema) -> Schema:
+    """Copies ids and physical names of `before` to the columns that have the name and the type of one of its
+    columns, so that the change data feed can be read across the replacement of a table, as in delta-spark."""
+    known = {item.name: item for item in before}
+    return Schema(
+        [_carried(item, known[item.name]) or item if item.name in known else item for item in schema]
+    )
+
+
+def _carried(item: Field, before: Field) -> Field | None:
+    """Returns a field with the ids and physical names of `before`; None if the types differ in more than
+    nullability."""
+    if (data_type := _carried_type(item.type, before.type)) is None:
+        return None
+    kept = {key: before.metadata[key] for key in (ID, PHYSICAL_NAME, NESTED_IDS) if key in before.metadata}
+    return item.with_(type=data_type, metadata={**item.metadata, **kept})
+
+
+def _carried_type(data_type: DataType, before: DataType) -> DataType | None:
+    if isinstance(data_type, Struct) and isinstance(before, Struct):
+        if [item.name for item in data_type.fields] != [item.name for item in before.fields]:
+            return None
+        fields = [_carried(*pair) for pair in zip(data_type.fields, before.fields, strict=True)]
+        carried = [item for item in fields if item is not None]
+        return Struct(carried) if len(carried) == len(fields) else None
+    if isinstance(data_type, Array) and isinstance(before, Array):
+        element = _carried_type(data_type.element, before.element)
+        return None if element is None else Array(element, data_type.contains_null)
+    if isinstance(data_type, Map) and isinstance(before, Map):
+        key, value = (
+            _carried_type(data_type.key, before.key),
+            _carried_type(data_type.value, before.value),
+        )
+        return None if key is None or value is None else Map(key, value, data_type.value_contains_null)
+    return data_type if data_type == before else None
+
+
 def assign_existing(schema: Schema, max_id: int = 0) -> tuple[Schema, int]:
     """Like `assign`, but for a table that has data files: each physical name is the name that the files
     use."""

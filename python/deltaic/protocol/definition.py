@@ -143,8 +143,8 @@ def evolve(
 
     `schema`: the new schema, in which the table's fields have their metadata; new fields get ids if columns
         are mapped.
-    `replace_schema`: True if every file is replaced. Then all fields of `schema` are new, and any mode of
-        column mapping may be set.
+    `replace_schema`: True if every file is replaced. Then any mode of column mapping may be set, and a field
+        keeps its id only if the old schema has a column of its name and type.
     `partition_columns`: the new ones, only with `replace_schema` or for a rename; None: unchanged.
     `properties`: as the user passed them. `unset`: names of stored properties to remove;
         `comment` removes the description.
@@ -229,6 +229,8 @@ def _evolved_schema(
         old, last = column_mapping.assign_existing(column_mapping.strip(before.schema), last)
         table = old if schema is None else _carry_ids(old, table)
     if mode != "none":
+        if replace_schema:
+            table = column_mapping.with_ids_of(table, before.schema)
         table, last = column_mapping.assign(table, last, new_name=new_name)
         column_mapping.check_unique(table)
         table, last = _with_nested_ids(table, last, configuration)

@@ -298,4 +298,10 @@ CONDITIONS: tuple[Condition, ...] = (
         _UNSUPPORTED,
         "manifest know columns",
     ),
+    Condition(
+        "DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION",
+        "42KD4",
+        OPERATION,
+        parameters={"opName": "operation"},
+    ),
 )

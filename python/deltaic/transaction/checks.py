@@ -15,7 +15,10 @@ from deltaic.log import catalog, manifests
 from deltaic.log import iceberg as iceberg_metadata
 from deltaic.protocol import clustering, features, iceberg
 from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
+from deltaic.protocol.properties import TableProperties
+from deltaic.protocol.schema import Schema
 
 if TYPE_CHECKING:
     from deltaic.transaction.transaction import Transaction
@@ -74,6 +77,29 @@ def check_append_only(transaction: Transaction) -> None:
             where=snapshot.location,
             found="delta.appendOnly = true",
         )
+
+
+def check_mapped_feed(transaction: Transaction, *, is_on_spark: bool) -> None:
+    """Raises UnsupportedFeatureError if a commit of Spark that changes files of a table with the change data
+    feed also drops, renames or newly maps columns, as in delta-spark."""
+    snapshot, metadata = transaction.snapshot, transaction.metadata
+    changes_files = bool(transaction.adds) or transaction.removes_files
+    if not is_on_spark or snapshot is None or metadata is None or not changes_files:
+        return
+    properties = TableProperties(metadata.configuration)
+    if not properties.change_data_feed or properties.column_mapping_mode == "none":
+        return
+    kept = {physical_name(item) for item in Schema.from_json(metadata.schema_string)}
+    gone = [item.name for item in snapshot.schema if physical_name(item) not in kept]
+    if gone or snapshot.properties.column_mapping_mode == "none":
+        error = UnsupportedFeatureError(
+            "[DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION] rows of a table with the change data feed are not"
+            " replaced together with mapped columns",
+            where=transaction.store.location,
+            found=f"dropped, renamed or of another type: {', '.join(gone)}" if gone else "new column mapping",
+            expected="the same columns, or delta.enableChangeDataFeed = false",
+        )
+        raise error.with_values(operation=transaction.operation)
 
 
 def check_staged(transaction: Transaction) -> None:
