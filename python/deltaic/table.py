@@ -828,7 +828,8 @@ class DeltaTable(metaclass=ExplainedNames):
         `retention` (timedelta): by default the table's `delta.deletedFileRetentionDuration`, a week.
         `enforce_retention`: True (the default) refuses a retention shorter than that, unless `dry_run` is
         True.
-        `mode`: "full" (the default) lists the folder; "lite" takes removed files from the log alone.
+        `mode`: "full" (the default) lists the folder; "lite" takes removed files from the log alone. On
+            Spark, "lite" is refused if the log has lost commits since the last vacuum, as in delta-spark.
         `dry_run`: True deletes nothing.
         `keep_versions`: versions whose files are kept at any age. `commit`: CommitOptions.
         `logged`: False makes no commits, so that the history does not show the vacuum.
@@ -859,6 +860,7 @@ class DeltaTable(metaclass=ExplainedNames):
                 keep_versions=keep_versions,
                 inventory=inventory,
                 logged=logged,
+                needs_log=self._spark is not None,
                 commit=commit_of(self._spark, commit),
             )
         if not dry_run and gone.num_rows:

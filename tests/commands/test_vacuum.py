@@ -15,6 +15,7 @@ import pytest
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable
+from deltaic.commands.vacuum import vacuum
 from deltaic.errors import (
     CommitError,
     InvalidArgumentError,
@@ -53,6 +54,40 @@ def batch(*values: int, month: str = "1") -> pa.Table:
 
 def gone(table: DeltaTable, **options: Any) -> set[str]:
     return set(table.vacuum(**options).to_arrow()["path"].to_pylist())
+
+
+def test_lite_on_spark_needs_the_commits_since_the_last_vacuum(tmp_path: Path) -> None:
+    """As in delta-spark 4.4.0, but a FULL is enough, after which delta-spark refuses LITE again."""
+    table = deltaic.write(tmp_path, batch(1))
+    for version in range(1, 4):
+        deltaic.write(table, batch(version), mode="overwrite")
+    log = tmp_path / "_delta_log"
+
+    def lose(*versions: int) -> None:
+        table.refresh()
+        table.checkpoint()
+        for version in versions:
+            (log / f"{version:020}.json").unlink()
+
+    def run(mode: str, **options: Any) -> int:
+        table.refresh()
+        return vacuum(table._snapshot, mode=mode, needs_log=True, **ZERO, **options)[1].num_rows
+
+    lose(0)
+    for dry_run in (True, False):
+        with pytest.raises(InvalidArgumentError, match="first commit 1, last VACUUM up to none"):
+            run("lite", dry_run=dry_run)
+    assert run("full", dry_run=True) == run("full") == 3
+    assert (log / "_last_vacuum_info").read_bytes() == b'{"latestCommitVersionOutsideOfRetentionWindow":3}'
+    table.refresh()
+    deltaic.write(table, batch(9), mode="overwrite")
+    lose(1, 2)
+    assert run("lite") == 1
+    assert b":6}" in (log / "_last_vacuum_info").read_bytes()
+    lose(*range(3, 7))
+    with pytest.raises(InvalidArgumentError, match="first commit 7, last VACUUM up to 6"):
+        run("lite")
+    assert table.vacuum(mode="lite", **ZERO).count() == 0
 
 
 def test_removed_files_go_after_the_retention(tmp_path: Path) -> None:

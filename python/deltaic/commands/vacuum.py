@@ -32,7 +32,7 @@ from deltaic import _core
 from deltaic.commands import inventory as inventories
 from deltaic.commands.marking import total_size
 from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, items_of
-from deltaic.log import references
+from deltaic.log import references, vacuum_info
 from deltaic.log.cleanup import milliseconds, stale_staged
 from deltaic.log.iceberg_manifests import FOLDER as ICEBERG_FOLDER
 from deltaic.log.segment import commit_path, list_log
@@ -68,6 +68,7 @@ def vacuum(
     keep_versions: Iterable[int] = (),
     inventory: Any = None,
     logged: bool = True,
+    needs_log: bool = False,
     commit: CommitOptions | None = None,
     clock: Clock = now_ms,
 ) -> tuple[Snapshot, pa.Table]:
@@ -79,11 +80,15 @@ def vacuum(
     `keep_versions`: versions whose files are kept.
     `inventory`: a list of the files, instead of a listing of the table (`inventory.py`).
     `logged`: False to commit nothing.
+    `needs_log`: True to refuse "lite" if the log has lost commits since the last VACUUM, as delta-spark does.
     """
     if mode not in ("full", "lite"):
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
+    if needs_log and mode == "lite" and inventory is None:
+        vacuum_info.check_log(snapshot.store)
+    began = clock() if needs_log else 0
     with nullcontext() if inventory is None else inventories.freeing_memory():
-        return _vacuumed(
+        vacuumed = _vacuumed(
             snapshot,
             retention,
             mode,
@@ -95,6 +100,9 @@ def vacuum(
             commit,
             clock,
         )
+    if needs_log and inventory is None and not (dry_run or keep_versions):
+        vacuum_info.write_version(snapshot, began - milliseconds(_retention(snapshot, retention, False)))
+    return vacuumed
 
 
 def _vacuumed(

@@ -268,6 +268,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^retention is shorter than",
         {"configuredRetentionHours": "hours"},
     ),
+    Condition("DELTA_CANNOT_VACUUM_LITE", "55000", RUNTIME),
     # Statements that Delta tables do not have
     *(
         Condition(
