@@ -183,6 +183,17 @@ def lost_mapped_column(at: Place) -> None:
     rows.option("overwriteSchema", True).save(f"{at.root}/n")
 
 
+def dropped_column(at: Place, first: int) -> None:
+    table = "delta.`{root}/n`"
+    at.sql(
+        f"CREATE TABLE {table} (id BIGINT, x STRING) USING delta TBLPROPERTIES"
+        " (delta.columnMapping.mode = 'name', delta.enableChangeDataFeed = true)"
+    )
+    at.sql(f"ALTER TABLE {table} ADD COLUMN y INT")
+    at.sql(f"ALTER TABLE {table} DROP COLUMN y")
+    at.read(f"{at.root}/n", readChangeFeed="true", startingVersion=first).collect()
+
+
 REPLACED_FEED = """REPLACE TABLE delta.`{root}/n` (id BIGINT) USING delta
 TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.enableChangeDataFeed = true)"""
 
@@ -617,6 +628,16 @@ CASES = (
         A,
         ARGUMENT,
         lambda at: at.read(f"{at.path}@v0", versionAsOf=0),
+    ),
+    *(
+        Case(
+            f"DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_{kind}",
+            "0AKDC",
+            U,
+            errors.SchemaMismatchError,
+            partial(dropped_column, first=first),
+        )
+        for first, kind in enumerate(("SCHEMA_CHANGE", "DATA_SCHEMA"))
     ),
     *(
         Case(
@@ -2102,6 +2123,11 @@ def test_conditions_of_upkeep(place: Place) -> None:
     deltaic.DeltaTable(place.path).vacuum(retention=timedelta(0), enforce_retention=False)
     with pytest.raises(IllegalArgumentException, match="files of version 1 are missing"):
         place.sql("RESTORE TABLE {t} TO VERSION AS OF 1")
+    deltaic.DeltaTable(place.path).checkpoint()
+    (place.root / "t/_delta_log" / f"{0:020}.json").unlink()
+    with pytest.raises(PySparkException) as lite:
+        place.sql("VACUUM {t} LITE DRY RUN")
+    assert lite.value.getCondition() == "DELTA_CANNOT_VACUUM_LITE"
 
 
 def test_parameters_of_a_predicate(place: Place) -> None:

@@ -146,7 +146,7 @@ def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:
             raise error.with_values(first=first, last=last.version)
         if metadata.schema_string != last.metadata.schema_string:
             change_feed.check_compatible(
-                Schema.from_json(metadata.schema_string), last.schema, version, last.version
+                Schema.from_json(metadata.schema_string), last.schema, version, first, last.version
             )
         if metadata.partition_columns != last.metadata.partition_columns:
             raise InvalidArgumentError(

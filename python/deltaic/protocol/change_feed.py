@@ -51,21 +51,23 @@ def check_names(schema: Schema, *, is_turned_on: bool) -> None:
         )
 
 
-def check_compatible(before: Schema, after: Schema, version: int, last: int) -> None:
+def check_compatible(before: Schema, after: Schema, version: int, first: int, last: int) -> None:
     """Raises SchemaMismatchError if rows with the schema `before` cannot be read as rows with the schema
     `after`.
 
-    `before` is the schema of `version`, `after` of the `last` version of the range. As in delta-spark,
-    columns may only be added or widened in between."""
+    `before` is the schema of `version`, `after` of the `last` version of the range, which begins at `first`.
+    As in delta-spark, columns may only be added or widened in between."""
     if (problem := difference(before, after)) is None:
         return
-    raise SchemaMismatchError(
-        f"the schema changed between version {version} and {last}, so their changes cannot be read together; "
+    place = f"the first version, {version}," if version == first else f"version {version}"
+    error = SchemaMismatchError(
+        f"the schema changed between {place} and {last}, so their changes cannot be read together; "
         "read the versions before and after the change apart",
         where=problem[0],
         found=problem[1],
         expected=problem[2],
     )
+    raise error.with_values(version=version, first=first, last=last, read_schema=after.to_json())
 
 
 def difference(before: Schema, after: Schema) -> tuple[str, str, str] | None:

@@ -203,12 +203,25 @@ CONDITIONS: tuple[Condition, ...] = (
             "key": "=delta.enableChangeDataFeed",
         },
     ),
-    Condition(
-        "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
-        "0AKDC",
-        OPERATION,
-        _SCHEMA,
-        "so their changes cannot be read",
+    *(
+        Condition(
+            f"DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_{kind}",
+            "0AKDC",
+            OPERATION,
+            _SCHEMA,
+            pattern,
+            {
+                "start": "first",
+                "end": "last",
+                "readSchema": "read_schema",
+                "readVersion": "last",
+                "incompatibleVersion": "version",
+            },
+        )
+        for kind, pattern in (
+            ("DATA_SCHEMA", "between the first version, .* changes cannot be read"),
+            ("SCHEMA_CHANGE", "so their changes cannot be read"),
+        )
     ),
     Condition(
         "RESERVED_CDC_COLUMNS_ON_WRITE",
