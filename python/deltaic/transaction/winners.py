@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.errors import ConcurrentWriteException, DeltaError, UnsupportedFeatureError
+from deltaic.errors import ConcurrentWriteException, DeltaError, ProtocolError, UnsupportedFeatureError
 from deltaic.log import catalog, history, intents, lookup
 from deltaic.log.segment import Sleep, commit_path, list_log
 from deltaic.log.snapshot import Snapshot, table_schema
@@ -132,7 +132,9 @@ class Winners:
         conflicts.check_definition(current, winner)
         try:
             overlap, rebased = self._overlap(current, winner, commit)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, ProtocolError) as error:
+            if isinstance(error, ProtocolError) and error.found != "no such file":
+                raise
             raise self._unknown(
                 f"version {version} came first, and a file that shows what it changed was deleted, by VACUUM"
                 " or a cleanup of the log",
