@@ -194,6 +194,10 @@ def dropped_column(at: Place, first: int) -> None:
     at.read(f"{at.root}/n", readChangeFeed="true", startingVersion=first).collect()
 
 
+def repeated(at: Place) -> Any:
+    return at.read().select("id", "text", "text")
+
+
 REPLACED_FEED = """REPLACE TABLE delta.`{root}/n` (id BIGINT) USING delta
 TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.enableChangeDataFeed = true)"""
 
@@ -1184,12 +1188,20 @@ CASES = (
         )
         for text in ("", " ")
     ),
-    Case(
-        "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
-        "42K09",
-        A,
-        SCHEMA,
-        lambda at: at.write(mode="overwrite", replaceWhere="id"),
+    *(
+        Case("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "42K09", A, SCHEMA, run)
+        for run in (
+            lambda at: at.write(mode="overwrite", replaceWhere="id"),
+            statement("DELETE FROM {t} WHERE NULL"),
+            statement("UPDATE {t} SET id = 3 WHERE NULL"),
+        )
+    ),
+    *(
+        Case(f"DELTA_DUPLICATE_COLUMNS_FOUND.{kind}", "42711", A, ARGUMENT, run)
+        for kind, run in (
+            ("DATA", lambda at: repeated(at).write.format("delta").mode("append").save(at.path)),
+            ("READ_SCHEMA", lambda at: repeated(at).writeTo(at.table).append()),
+        )
     ),
     Case(
         "AMBIGUOUS_REFERENCE",

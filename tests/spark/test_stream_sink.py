@@ -203,8 +203,9 @@ def test_a_refused_stream_creates_no_table(
     if "checkpointLocation" in options:
         options = {**options, "checkpointLocation": str(tmp_path / "c")}
     writer = source(session, tmp_path / "in").writeStream.options(**options).partitionBy(partition)
-    with pytest.raises(deltaic.errors.DeltaError, match=error):
+    with pytest.raises(deltaic.errors.DeltaError, match=error) as refused:
         writer.toTable("refused_stream", format="delta")
+    assert options or refused.value.getCondition() == "_LEGACY_ERROR_TEMP_1298"
     assert not session.catalog.tableExists("refused_stream")
 
 

@@ -21,7 +21,7 @@ from deltaic.errors import (
 from deltaic.plan.nodes import STORED_ALIAS, UNKNOWN, Scan
 from deltaic.planning import simple
 from deltaic.planning.opening import numbered
-from deltaic.protocol.schema import Schema, Struct
+from deltaic.protocol.schema import Schema, Struct, type_name
 from deltaic.spark_sql.char_types import has_char
 
 if TYPE_CHECKING:
@@ -285,8 +285,9 @@ def resolve_condition(
     except DeltaError as error:
         error.with_values(predicate=text)
         raise
-    if resolved.type not in ("boolean", "void"):
-        raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=resolved.type)
+    if resolved.type != "boolean" and (resolved.type != "void" or not engine.is_embedded):
+        found = type_name(resolved.type)
+        raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=found)
     return resolved
 
 

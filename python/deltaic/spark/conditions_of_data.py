@@ -183,6 +183,12 @@ CONDITIONS: tuple[Condition, ...] = (
         "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table lacks"
     ),
     Condition(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.READ_SCHEMA",
+        "42711",
+        ANALYSIS,
+        parameters={"duplicateCols": "both"},
+    ),
+    Condition(
         "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
         "42711",
         ANALYSIS,

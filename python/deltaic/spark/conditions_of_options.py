@@ -242,6 +242,14 @@ CONDITIONS: tuple[Condition, ...] = (
         details=r"^column (?P<column>[^:]+):",
     ),
     # Streams
+    Condition(  # Spark's own
+        "_LEGACY_ERROR_TEMP_1298",
+        None,
+        ANALYSIS,
+        _ARGUMENT,
+        "^a stream into a Delta table needs a checkpoint",
+        {"config": "=spark.sql.streaming.checkpointLocation"},
+    ),
     Condition("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", ANALYSIS),
     Condition("DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME),
     Condition("DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS", "KD007", RUNTIME),

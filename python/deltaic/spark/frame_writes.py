@@ -7,6 +7,7 @@ from typing import Any
 
 from deltaic.commands.write_job import Mode
 from deltaic.engine.spark import settings
+from deltaic.engine.spark.sources import refuse_repeated_names
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.literal import col
@@ -64,8 +65,7 @@ def write_frame(
         raise UnsupportedFeatureError(
             "buckets of a Delta table are not supported", found=state.refused, expected=expected
         )
-    if not df.columns:
-        raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
+    _check_columns(df, is_new=defines or (saves_as_table and not casts), casts=casts)
     spark = df.sparkSession
     write_options, optimize = options_of(spark, state, save_mode)
     if settings.refuses_partition_overwrites(spark):
@@ -100,6 +100,15 @@ def write_frame(
     except DeltaError as error:
         error.with_values(predicate=job.where)
         raise
+
+
+def _check_columns(df: Any, *, is_new: bool, casts: bool) -> None:
+    """Refuses a DataFrame without columns, and one with two columns of one name. The names in a table that is
+    new or replaced are checked later."""
+    if not df.columns:
+        raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
+    if not is_new:
+        refuse_repeated_names(df.columns, reads=casts)
 
 
 def options_of(spark: Any, state: BuilderState, mode: Mode) -> tuple[WriteOptions, bool | None]:

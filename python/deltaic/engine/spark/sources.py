@@ -39,7 +39,7 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
     table that is opened on Spark, stay on the cluster. All other data that the embedded engine accepts is
     read into the driver's memory. `rounding`: as for `read_source`."""
     if _is_frame(data):
-        _refuse_repeated_names(data.columns)
+        refuse_repeated_names(data.columns)
         return data, _nullable(data), None
     if (frame := _own_frame(data)) is not None:
         return frame, _nullable(frame), None
@@ -77,19 +77,21 @@ def _own_frame(data: Any) -> Any | None:
         return None
 
 
-def _refuse_repeated_names(names: list[str]) -> None:
+def refuse_repeated_names(names: list[str], *, reads: bool = False) -> None:
+    """Raises InvalidArgumentError if two columns have one name, apart from case. `reads`: True for the
+    condition that delta-spark gives to statements that match columns by name."""
     by_lower_case: dict[str, str] = {}
     for name in names:
         if (other := by_lower_case.setdefault(name.lower(), name)) is not name:
-            raise InvalidArgumentError(
-                (
-                    "two columns of the data differ only in case"
-                    if other != name
-                    else "a column of the data comes twice"
-                ),
+            problem = "two columns of the data differ only in case"
+            if other == name:
+                problem = "a column of the data comes twice"
+            error = InvalidArgumentError(
+                f"[DELTA_DUPLICATE_COLUMNS_FOUND.READ_SCHEMA] {problem}" if reads else problem,
                 found=f"{other!r} and {name!r}",
                 expected="names that are unique without regard to case",
             )
+            raise error.with_values(both=f"{other}, {name}")
 
 
 def conformed(frame: Any, source: Schema, target: Schema) -> Any:
