@@ -195,7 +195,7 @@ def dropped_column(at: Place, first: int) -> None:
 
 
 def repeated(at: Place) -> Any:
-    return at.read().select("id", "text", "text")
+    return at.spark.sql("SELECT 1L AS id, 'x' AS text").select("id", "text", "text")
 
 
 REPLACED_FEED = """REPLACE TABLE delta.`{root}/n` (id BIGINT) USING delta

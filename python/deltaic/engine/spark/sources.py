@@ -82,7 +82,7 @@ def refuse_repeated_names(names: list[str], *, reads: bool = False) -> None:
     condition that delta-spark gives to statements that match columns by name."""
     by_lower_case: dict[str, str] = {}
     for name in names:
-        if (other := by_lower_case.setdefault(name.lower(), name)) is not name:
+        if (other := by_lower_case.get(name.lower())) is not None:
             problem = "two columns of the data differ only in case"
             if other == name:
                 problem = "a column of the data comes twice"
@@ -92,6 +92,7 @@ def refuse_repeated_names(names: list[str], *, reads: bool = False) -> None:
                 expected="names that are unique without regard to case",
             )
             raise error.with_values(both=f"{other}, {name}")
+        by_lower_case[name.lower()] = name
 
 
 def conformed(frame: Any, source: Schema, target: Schema) -> Any:
