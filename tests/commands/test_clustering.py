@@ -262,7 +262,8 @@ def test_replacing_under_column_mapping_follows_the_new_physical_names(tmp_path:
         tmp_path / "t", points(10), cluster_by=["a"], properties={"delta.columnMapping.mode": "name"}
     )
     before = columns_of(table)
-    table = deltaic.write(table, points(10), mode="overwrite", schema_mode="overwrite")
+    of_another_type = points(10).set_column(0, "a", pa.array(["x"] * 10))
+    table = deltaic.write(table, of_another_type, mode="overwrite", schema_mode="overwrite")
     assert (
         columns_of(table)
         == [[table.schema.field("a").metadata["delta.columnMapping.physicalName"]]]
