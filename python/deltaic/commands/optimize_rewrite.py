@@ -59,8 +59,11 @@ class Job:
 
     def __post_init__(self) -> None:
         size = self.target_size
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise InvalidArgumentError("invalid target_size", found=repr(size), expected="bytes, at least 1")
+        is_size = isinstance(size, int) and not isinstance(size, bool) and 1 <= size < 2**63
+        if size is not None and not is_size:
+            raise InvalidArgumentError(
+                "invalid target_size", found=repr(size), expected="bytes, at least 1 and below 2^63"
+            )
         interval = self.commit_interval
         if interval is not None and not isinstance(interval, timedelta):
             raise InvalidTypeError(
