@@ -119,8 +119,8 @@ def _of_condition(error: InvalidArgumentError) -> InvalidArgumentError:
     tag = f"DELTA_INSERT_REPLACE_ON_{kind}_COLUMNS_IN_CONDITION"
     expected = (
         "an alias of the DataFrame or the query, an alias of the table (the option targetAlias, AS in SQL),"
+        " or another column"
     )
-    expected += " or another column"
     return InvalidArgumentError(f"[{tag}] {message}", found=column, expected=expected)
 
 
