@@ -47,6 +47,18 @@ def session(spark: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
+def session_of_the_test(spark: Any) -> Iterator[Any]:
+    """A new enabled session, whose settings a test may change."""
+    import deltaic.spark
+    from deltaic.engine.spark.engine import SETTING
+
+    own = spark.newSession()
+    deltaic.spark.enable(own)
+    yield own
+    delattr(own, SETTING)
+
+
+@pytest.fixture
 def collector(session: Any, tmp_path: Path) -> Collector:
     return Collector(with_jvm(session), tmp_path)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
-from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.settings import (
     CAST_BY_ANSI_MODE,
     DROP_COLUMN,
@@ -26,11 +24,8 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 
 
 @pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    own = spark.newSession()
-    deltaic.spark.enable(own)
-    yield own
-    delattr(own, SETTING)
+def session(session_of_the_test: Any) -> Any:
+    return session_of_the_test
 
 
 NULLS = {"a": None, "b": None}

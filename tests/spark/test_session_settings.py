@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import CommitOptions, DeltaTable
-from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.settings import (
     LAST_COMMIT,
     OVERWRITE_PARTITIONS,
@@ -39,11 +37,8 @@ from spark_session import setting
 
 
 @pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    own = spark.newSession()
-    deltaic.spark.enable(own)
-    yield own
-    delattr(own, SETTING)
+def session(session_of_the_test: Any) -> Any:
+    return session_of_the_test
 
 
 def test_enabling_warns_of_settings_that_deltaic_does_not_read(
