@@ -10,6 +10,8 @@ pub enum Kind {
     InvalidArgument,
     /// Bytes of the table that PROTOCOL.md does not allow (`ProtocolError`).
     Protocol,
+    /// A file that the log names and the store does not have (`ProtocolError` with `is_lost` in its values).
+    Lost,
     /// A feature that cannot be read or written (`UnsupportedFeatureError`).
     UnsupportedFeature,
     /// A file outside the table and the allowed roots (`PathOutsideTableError`).
@@ -70,8 +72,8 @@ impl Error {
     /// Returns the error of a file at `path` that the log names and the store does not have. `expected`: what
     /// the file should be.
     pub fn lost(path: impl Into<String>, expected: &str) -> Self {
-        let lost = Self::protocol("a file that the log names is not there; VACUUM may have removed it");
-        lost.at(path).found("no such file").expected(expected)
+        let message = "a file that the log names is not there; VACUUM may have removed it";
+        Self::new(Kind::Lost, message).at(path).found("no such file").expected(expected)
     }
     /// Converts an error of Parquet's writer for the file at `path`. An error of the store within it is
     /// returned as it was.

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands.clone import CloneSource
-from deltaic.commands.create import TableOptions, check_expressions, existing
+from deltaic.commands.create import TableOptions, check_rules, existing
 from deltaic.commands.data_files import write_target
 from deltaic.commands.sink_log import sink_files
 from deltaic.errors import (
@@ -164,7 +164,7 @@ def _surveyed(
     )
     schema = _schema(survey, partitions) if known is None else _schema_of(known, survey, partitions)
     protocol, metadata = _definition(schema, tuple(item.name for item in partitions), wanted)
-    check_expressions(metadata)
+    check_rules(metadata)
     target = write_target(store, metadata, protocol)
     return (
         protocol,

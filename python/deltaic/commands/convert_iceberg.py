@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from deltaic import _core, configuration
 from deltaic.commands.clone import CloneSource
 from deltaic.commands.convert import check_mode
-from deltaic.commands.create import TableOptions, check_expressions, existing
+from deltaic.commands.create import TableOptions, check_rules, existing
 from deltaic.commands.data_files import VECTORS, write_target
 from deltaic.commands.iceberg_files import vector_bytes
 from deltaic.commands.iceberg_io import Paths
@@ -62,7 +62,7 @@ def convert_iceberg(
         )
     table, paths = read_iceberg(store, source)
     protocol, metadata = _definition(table, wanted or TableOptions())
-    check_expressions(metadata)
+    check_rules(metadata)
     adds = _adds(store, table, paths, protocol, metadata, statistics)
     parameters: dict[str, Any] = {
         "numFiles": adds.num_rows,
@@ -87,7 +87,7 @@ def clone_source(store: _core.Store, source: Any = None) -> CloneSource:
     `read_iceberg`."""
     table, paths = read_iceberg(store, source)
     protocol, metadata = _definition(table, TableOptions())
-    check_expressions(metadata)
+    check_rules(metadata)
 
     def mark(transaction: Transaction, adds: pa.Table) -> pa.Table:
         rows = _deleted_rows(store, table, paths)

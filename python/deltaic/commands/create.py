@@ -289,7 +289,7 @@ def create(
             with giving_way.command(current) as current:
                 return _replace(current, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
-        check_expressions(metadata)
+        check_rules(metadata)
         transaction = Transaction(
             None,
             operation_of(replaces=mode == "overwrite"),
@@ -330,7 +330,7 @@ def _is_below_file(path: str) -> bool:
 
 def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
-    check_expressions(metadata)
+    check_rules(metadata)
     transaction = Transaction(
         snapshot, operation_of(replaces=True), definition_parameters(wanted, metadata), commit
     )
@@ -345,7 +345,7 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: Comm
     return transaction.commit()
 
 
-def check_expressions(metadata: Metadata) -> None:
+def check_rules(metadata: Metadata) -> None:
     """Checks that defaults and generated columns of a definition can be computed with the types of their
     columns, and that its constraints are conditions on its columns. Of a definition for Spark, checks NOT
     NULL, too."""

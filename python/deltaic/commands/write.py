@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants, replacement
-from deltaic.commands.create import check_expressions, set_clustering
+from deltaic.commands.create import check_rules, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import staging, total_size
@@ -169,7 +169,7 @@ def write(
     if job.where is not None and job.where_of_partitions:
         check_of_partitions(engine, job.where, snapshot, "where= of the write")
     if job.defines or job.replaces_definition:
-        check_expressions(metadata)
+        check_rules(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
     with ExitStack() as held, staging(transaction):
         replaced = _replaced_by(transaction, snapshot, engine, rows, job, held)
@@ -485,7 +485,7 @@ def _write_first(
     is_unchecked = job.where is not None and job.same_types
     if job.history_predicate is not None and job.same_types:
         engine.parsed_text(job.history_predicate)
-    check_expressions(metadata)
+    check_rules(metadata)
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)

@@ -489,9 +489,8 @@ def _build(
     if isinstance(first_error, FileNotFoundError):
         where, _, message = str(first_error).partition(": ")
         message = message or "a file that the version needs is missing"
-        raise ProtocolError(
-            message, where=where, found="no such file", expected="a file of the log"
-        ) from first_error
+        lost = ProtocolError(message, where=where, found="no such file", expected="a file of the log")
+        raise lost.with_values(is_lost=True) from first_error
     raise first_error
 
 

@@ -133,7 +133,7 @@ class Winners:
         try:
             overlap, rebased = self._overlap(current, winner, commit)
         except (FileNotFoundError, ProtocolError) as error:
-            if isinstance(error, ProtocolError) and error.found != "no such file":
+            if isinstance(error, ProtocolError) and "is_lost" not in error.values:
                 raise
             raise self._unknown(
                 f"version {version} came first, and a file that shows what it changed was deleted, by VACUUM"

@@ -71,6 +71,11 @@ fn raise(py: Python<'_>, class: &str, error: &Error) -> PyResult<PyErr> {
     parts.set_item("found", found)?;
     parts.set_item("expected", expected)?;
     let instance = py.import("deltaic.errors")?.getattr(class)?.call((message,), Some(&parts))?;
+    if error.kind() == Kind::Lost {
+        let values = PyDict::new(py);
+        values.set_item("is_lost", true)?;
+        instance.call_method("with_values", (), Some(&values))?;
+    }
     Ok(PyErr::from_value(instance))
 }
 
