@@ -74,7 +74,7 @@ DOWNGRADE = _delta("restore.protocolDowngradeAllowed")
 IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles"
 """Setting of Spark: if true, RESTORE leaves out files that do not exist any more."""
 STRICT_TIMES = _delta("timeTravel.parsing.strict")
-"""Setting: if false, a text that is no timestamp is the first moment of 1970."""
+"""Setting: if false, time travel takes a text that is no timestamp for 1970-01-01 00:00:00 UTC."""
 UNSAFE_COLUMNS = _delta("streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled")
 """Setting: if true, a stream continues after a column is dropped, as if its later values were null, or
 renamed."""
