@@ -162,7 +162,7 @@ def test_what_needs_a_jvm_is_refused_by_name(session: Any) -> None:
     )
     changes = "SELECT * FROM table_changes('of_changes', 0)"
     session.sql("INSERT INTO of_changes VALUES (1)")
-    with pytest.raises(UnsupportedFeatureError, match="a persistent view of table_changes"):
+    with pytest.raises(UnsupportedFeatureError, match="a permanent view of table_changes"):
         session.sql(f"CREATE VIEW view_of_changes AS {changes}")
     session.sql(f"CREATE TEMPORARY VIEW view_of_changes AS {changes}")
     assert session.sql("SELECT id FROM view_of_changes").first()["id"] == 1

@@ -1,4 +1,4 @@
-"""Persistent views over Delta tables: their rows by every name of them, what they show after their tables
+"""Permanent views over Delta tables: their rows by every name of them, what they show after their tables
 have changed, and the SQL settings under which they were created.
 
 Rules: Spark's SQLViewSuite and SchemaBindingSuite, with Delta tables.

@@ -90,7 +90,7 @@ _ON_ROWS: dict[str, Callable[..., Any]] = {
     "isCached": is_cached,
     "uncacheTable": _uncache,
 }
-"""Methods that need the rows of a table, or of a persistent view over Delta tables, as a DataFrame."""
+"""Methods that need the rows of a table, or of a permanent view over Delta tables, as a DataFrame."""
 _CALLS: dict[str, Callable[..., Any]] = {
     **{name: functools.partial(_rows, call) for name, call in _ON_ROWS.items()},
     "tableExists": _exists,

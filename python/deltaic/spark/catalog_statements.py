@@ -1,5 +1,5 @@
 """Runs the statements about Delta tables by name for which Spark would load the table's data source, such as
-DROP TABLE and RENAME, and statements about persistent views over Delta tables."""
+DROP TABLE and RENAME, and statements about permanent views over Delta tables."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _enter(
         if each.by_path or each.changes:
             what = "table_changes" if each.changes else "a table by path"
             raise UnsupportedFeatureError(
-                f"a persistent view of {what}, on Spark Connect",
+                f"a permanent view of {what}, on Spark Connect",
                 expected="a table by name, or CREATE TEMPORARY VIEW",
             )
     if clauses is not None and clauses.schema_mode in ("BINDING", "EVOLUTION") and not has_jvm(spark):

@@ -97,7 +97,7 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
 
 
 def _rows_of_view(spark: Any, identifier: str, state: BuilderState) -> Any:
-    """Returns the rows of a persistent view over Delta tables; None for another name, and for a reader with a
+    """Returns the rows of a permanent view over Delta tables; None for another name, and for a reader with a
     schema, which Spark refuses."""
     from deltaic.spark.statements import rows_of_view
 

@@ -85,7 +85,7 @@ def is_temporary_view(spark: Any, parts: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class OtherTable:
-    """A table of the session catalog of another format than Delta, or a persistent view (`kind` VIEW).
+    """A table of the session catalog of another format than Delta, or a permanent view (`kind` VIEW).
 
     `provider`: the format as the catalog has it, `hive` for a table of Hive's own. `serde`: the class by
     which Hive reads its files. `location`: of its files, as the catalog has it.
@@ -99,7 +99,7 @@ class OtherTable:
 
 
 def other_table(spark: Any, parts: Sequence[str]) -> OtherTable | None:
-    """Returns the table of another format with this name, or the persistent view; None for a temporary view
+    """Returns the table of another format with this name, or the permanent view; None for a temporary view
     and for an unknown name."""
     if (located := _located(spark, parts)) is None:
         return None
@@ -118,7 +118,7 @@ def _text(option: Any) -> str | None:
 
 @dataclass(frozen=True)
 class ViewQuery:
-    """A persistent view: its schema and name, the text of its query, the schema (database) in which the
+    """A permanent view: its schema and name, the text of its query, the schema (database) in which the
     query's names are resolved, the names of the view's columns, and their names in the query."""
 
     parts: tuple[str, str]
@@ -129,7 +129,7 @@ class ViewQuery:
 
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
-    """Returns the persistent view with this name; None for a temporary view, a table, and an unknown
+    """Returns the permanent view with this name; None for a temporary view, a table, and an unknown
     name."""
     if (name_and_entry := _located(spark, parts)) is None:
         return None
@@ -158,7 +158,7 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
 
 
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
-    """Finds a table or persistent view of the session catalog. Returns the pair (schema, name) and the entry
+    """Finds a table or permanent view of the session catalog. Returns the pair (schema, name) and the entry
     (a CatalogTable of the JVM; on Connect, a `names.Entry`). Returns None for a temporary view, which hides
     tables of its name, for a name of another catalog, and for an unknown name."""
     local_parts = _in_session_catalog(spark, parts)
@@ -175,7 +175,7 @@ def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | 
 
 
 def is_in_catalog(spark: Any, parts: Sequence[str]) -> bool:
-    """True if a name is that of a table or persistent view of the session catalog."""
+    """True if a name is that of a table or permanent view of the session catalog."""
     return _located(spark, parts) is not None
 
 
@@ -380,7 +380,7 @@ def enter_view(
     *,
     replaces: bool,
 ) -> None:
-    """Adds a persistent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
+    """Adds a permanent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
     columns. `schema`: the view's columns, a pyspark StructType. `clauses`: None to change the query of an
     existing view, which keeps its clauses. `tables`: name and path of each table that the query reads."""
     local_parts = _in_session_catalog(spark, name.parts)
@@ -423,7 +423,7 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
-    """Renames a table or a persistent view. The files of a managed table move to the folder of the new name.
+    """Renames a table or a permanent view. The files of a managed table move to the folder of the new name.
     Raises TableAlreadyExistsError if a table or view has the new name."""
     old, local_parts = _qualified(spark, name.parts[-2:]), _in_session_catalog(spark, new.parts)
     if local_parts is None:
@@ -470,7 +470,7 @@ def convert(spark: Any, table: OtherTable) -> None:
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
-    """True if a table of any format, or a persistent view, has the name."""
+    """True if a table of any format, or a permanent view, has the name."""
     return catalog.is_taken(spark, place) if has_jvm(spark) else names.entry_of(spark, place) is not None
 
 

@@ -1,5 +1,5 @@
 """Finds the Delta tables in a Spark query: delta.`path`, names of the session catalog, temporary views with
-a version or time, persistent views over Delta tables, and table_changes."""
+a version or time, permanent views over Delta tables, and table_changes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Reference:
     `is_marked`: True if the version or timestamp has parameter markers, so that it is known only after they
     are filled in.
     `by_path`: True if the text names the table as delta.`path`.
-    `view`: a persistent view over Delta tables; `path` is empty then.
+    `view`: a permanent view over Delta tables; `path` is empty then.
     `alias`: if the text gives the table no alias, the name by which the query may qualify its columns.
     `parts`: schema and name of a table or view of the session catalog; empty for a path.
     `changes`: the arguments of table_changes after the table's name.
@@ -137,7 +137,7 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
 
 
 def view_over_delta(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
-    """Returns the persistent view with this name, if it reads Delta tables, itself or through other views."""
+    """Returns the permanent view with this name, if it reads Delta tables, itself or through other views."""
     view = query_of_view(spark, parts)
     return view if view is not None and references_of_view(view, spark) else None
 
@@ -164,7 +164,7 @@ def references_of_view(view: ViewQuery, spark: Any) -> list[Reference]:
 
 
 def text_of_view(view: ViewQuery, spark: Any) -> str:
-    """Returns a view's query, in which each table and persistent view has its catalog and schema: a temporary
+    """Returns a view's query, in which each table and permanent view has its catalog and schema: a temporary
     view of its name, the session's current schema and its current catalog do not matter then."""
     whole = Reader(view.text)
     clauses, definitions = Clauses(), definitions_of(whole)
@@ -189,7 +189,7 @@ def text_of_view(view: ViewQuery, spark: Any) -> str:
 
 def _missing_parts(parts: Sequence[str], view: ViewQuery, spark: Any) -> str:
     """Returns the catalog and schema that a name in a view's query does not have, each with a dot; "" for a
-    name that is not that of a table or persistent view."""
+    name that is not that of a table or permanent view."""
     missing = (SESSION_CATALOG, view.schema)[: max(0, 3 - len(parts))]
     is_known = bool(missing) and is_in_catalog(spark, (*missing, *parts))
     return "".join(f"{col(each)}." for each in missing) if is_known else ""

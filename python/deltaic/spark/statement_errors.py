@@ -128,7 +128,7 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
             and query_of_view(spark, target.parts) is not None
         ):
             raise UnsupportedFeatureError(
-                f"[DELTA_UNSUPPORTED_SOURCE] {first} of a persistent view is not supported",
+                f"[DELTA_UNSUPPORTED_SOURCE] {first} of a permanent view is not supported",
                 found=str(target),
                 expected="the view's table",
             ).with_values(operation=first) from error
@@ -150,8 +150,8 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     """Returns the error of a statement that only Delta tables have, with delta-spark's condition, if its
     table is unknown, a view, or a table of another format."""
     first, names = reader.tokens[0].keyword, naming(spark, target.parts)
-    is_persistent_view = query_of_view(spark, target.parts) is not None
-    is_view = is_persistent_view or is_temporary(spark, target)
+    is_permanent_view = query_of_view(spark, target.parts) is not None
+    is_view = is_permanent_view or is_temporary(spark, target)
     if first == "RESTORE" and not is_view:  # Spark does not look its table up
         names["search_path"] = "not available"
         return no_such_table(target, "delta.`path`, or the name of a Delta table").with_values(**names)
@@ -170,7 +170,7 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     refused = InvalidArgumentError(
         f"[{condition}] the name is not a Delta table", found=str(target), expected=expected
     )
-    if is_persistent_view:
+    if is_permanent_view:
         names["view"] = names["quoted_table"]
     name = ".".join(part.strip("`") for part in names["relation"].split("."))
     return refused.with_values(operation=" ".join(words), name=name, **names)

@@ -515,7 +515,7 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
 
 
 def rows_of_view(spark: Any, view: ViewQuery) -> DataFrame:
-    """Returns the rows of a persistent view over Delta tables."""
+    """Returns the rows of a permanent view over Delta tables."""
     text = text_of_view(view, spark)
     if not has_jvm(spark):
         rows = _dispatched(spark, text, None, {})

@@ -2,7 +2,7 @@
 without a JVM (Spark Connect).
 
 An entry has the provider `delta`, a location, and the columns that the table had when the entry was created,
-because Spark's CREATE TABLE needs columns. Only persistent views, which the server resolves, use these
+because Spark's CREATE TABLE needs columns. Only permanent views, which the server resolves, use these
 columns.
 """
 
@@ -30,7 +30,7 @@ _COLUMN = re.compile(r"^ \|-- (.*): \w+(?:\([^)]*\))? \(nullable = (?:true|false
 
 @dataclass(frozen=True)
 class View:
-    """A persistent view: the text of its query, the schema in which the query's names are resolved, the
+    """A permanent view: the text of its query, the schema in which the query's names are resolved, the
     view's columns, and their names in the query."""
 
     text: str
@@ -53,7 +53,7 @@ class Entry:
 
 
 def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
-    """Returns the table or persistent view with a name of one or two parts; None for an unknown name, and
+    """Returns the table or permanent view with a name of one or two parts; None for an unknown name, and
     for a temporary view, which hides a table of a name of one part."""
     from pyspark.errors import AnalysisException
 
@@ -154,7 +154,7 @@ def enter_view(
     *,
     replaces: bool,
 ) -> None:
-    """Creates a persistent view over tables of the catalog. `schema`: the view's columns, a pyspark
+    """Creates a permanent view over tables of the catalog. `schema`: the view's columns, a pyspark
     StructType."""
     statement = "CREATE OR REPLACE VIEW" if replaces else "CREATE VIEW"
     columns = ", ".join(f"{col(column.name)}{_comment(column.metadata.get('comment'))}" for column in schema)
@@ -165,7 +165,7 @@ def enter_view(
 
 
 def change_view(spark: Any, parts: Sequence[str], text: str) -> None:
-    """Gives a persistent view another query."""
+    """Gives a permanent view another query."""
     spark_sql(spark, f"ALTER VIEW {_quoted(parts)} AS {text}")
 
 

@@ -14,7 +14,7 @@ from deltaic.engine.spark.native.session import analyzed_plan, java_class, same_
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _numbers = itertools.count()
 SCHEMA_MODE, _QUERY_COLUMNS = "view.schemaMode", "view.query.out."
-"""Properties of a persistent view."""
+"""Properties of a permanent view."""
 
 
 def identifier(spark: Any, name: tuple[str, str]) -> Any:
@@ -29,12 +29,12 @@ def current_schema(spark: Any) -> str:
 
 
 def is_taken(spark: Any, name: tuple[str, str]) -> bool:
-    """True if a table of any format, or a persistent view, has the name."""
+    """True if a table of any format, or a permanent view, has the name."""
     return bool(session_catalog(spark).tableExists(identifier(spark, name)))
 
 
 def entry_of(spark: Any, name: tuple[str, str]) -> Any | None:
-    """Returns the CatalogTable of a table or persistent view; None if there is none."""
+    """Returns the CatalogTable of a table or permanent view; None if there is none."""
     catalog, place = session_catalog(spark), identifier(spark, name)
     return catalog.getTableMetadata(place) if catalog.tableExists(place) else None
 
@@ -77,7 +77,7 @@ def enter_view(
     *,
     replaces: bool,
 ) -> None:
-    """Creates the entry of a persistent view, or replaces it. `text`: the view's query. `schema_json`: its
+    """Creates the entry of a permanent view, or replaces it. `text`: the view's query. `schema_json`: its
     columns. `properties`: Spark's properties of views (`view.query.out.…`); the session's SQL settings, under
     which Spark reads the view, are added to them."""
     jvm = spark._jvm
@@ -99,7 +99,7 @@ def enter_view(
 def change_view(
     spark: Any, name: tuple[str, str], text: str, schema_json: str, properties: Mapping[str, str]
 ) -> None:
-    """Gives a persistent view another query, as `enter_view` does. The view keeps its comment, its schema
+    """Gives a permanent view another query, as `enter_view` does. The view keeps its comment, its schema
     mode and the properties that its user gave it."""
     entry = entry_of(spark, name)
     assert entry is not None
@@ -128,7 +128,7 @@ def query_columns(columns: Sequence[str]) -> dict[str, str]:
 def rows_of_view(
     spark: Any, name: tuple[str, str], text: str, views: Iterable[str], functions: Iterable[str]
 ) -> Any:
-    """Returns the rows of a persistent view as a DataFrame. Spark resolves `text` in place of the view's
+    """Returns the rows of a permanent view as a DataFrame. Spark resolves `text` in place of the view's
     query, as it resolves any view: with the SQL settings under which the view was created, and with the
     columns that the view's schema mode asks for. `views`, `functions`: the temporary views and table
     functions that `text` reads."""
@@ -148,7 +148,7 @@ def rows_of_view(
     )
     # Spark resolves a view apart from the rest of a plan only if it finds the view by a name.
     relation = java_class(spark, _CATALOG + "TemporaryViewRelation")(changed, spark._jvm.scala.Option.empty())
-    alias = f"__deltaic_persistent_view_{next(_numbers)}"
+    alias = f"__deltaic_permanent_view_{next(_numbers)}"
     session_catalog(spark).createTempView(alias, relation, True)
     try:
         # The plan of `same_frame` has no names any more.
