@@ -20,9 +20,10 @@ logger = logging.getLogger("deltaic")
 
 MIB = 1 << 20
 ASSUMED = 4 << 30
-"""Bytes of a machine that does not say how many it has."""
+"""Bytes that are assumed for a machine whose system does not report its memory."""
 _UNLIMITED = 1 << 60
-"""Container limits from here on are none: cgroup v1 writes the largest number of pages."""
+"""A container limit of at least this many bytes means no limit: cgroup v1 writes the largest number of
+pages."""
 
 LIBRARIES = 200 * MIB
 """Bytes that Python, Arrow, DuckDB and this package take once each has done a little work: 202 MB after a
@@ -33,20 +34,23 @@ _MOST_READERS = 256 * MIB
 _MOST_WRITERS = 1 << 30
 """Maximum bytes that all writers hold."""
 _ENGINE_THREAD = 192 * MIB
-"""DuckDB fails instead of spilling where its threads have much less than this each: with 77 MB each it could
-not sort 3 GB, and one with 300 MB in all could not join 16 million rows with as many."""
+"""Bytes of memory for each thread of DuckDB. With much less, DuckDB fails instead of spilling: with 77 MB for
+each thread it could not sort 3 GB, and with 300 MB in total it could not join 16 million rows with 16
+million."""
 _OUTSIDE = 40 * MIB
 """Bytes that each thread of DuckDB takes beyond its memory_limit: batches from and to Arrow, pages that its
 allocator keeps."""
 _SMALLEST_ENGINE = 48 * MIB
+"""Minimum bytes of DuckDB's memory_limit, even if the whole limit is smaller."""
 _ROOMY = 1 << 30
+"""Minimum bytes of the limit at which freed memory is kept for a while (`Budget.kept_freed`)."""
 
 
 @dataclass(frozen=True)
 class Budget:
     """The parts of one limit, in bytes. `engine`: DuckDB's memory_limit, for `engine_threads` threads.
-    `readers`: what all scans hold fetched and decoded. `writers`: what all writes hold encoded and waiting.
-    `batch`: what a batch between the engine and us aims at."""
+    `readers`: fetched and decoded data of all scans. `writers`: encoded data of all writes that is not in a
+    file yet. `batch`: target size of a batch between DuckDB and `_core`."""
 
     limit: int
     engine: int
@@ -57,20 +61,20 @@ class Budget:
 
     @property
     def kept_freed(self) -> int:
-        """Milliseconds for which memory that was freed is kept for the next batch or query, as long as the
-        limit is not small: with 10 ms a quarter of the processor time of TPC-H's q1 goes to clearing pages
-        that had just been given back. Kept memory counts as used: 80 MB of it at the peak of a `z_order`
-        within 600 MB."""
+        """Milliseconds for which freed memory is kept for the next batch or query; 0 if the limit is below
+        _ROOMY, because kept memory counts as used (80 MB at the peak of a `z_order` within 600 MB). With 10
+        ms instead of 100, a quarter of the processor time of TPC-H's q1 went to clearing pages that had just
+        been returned to the system."""
         return 100 if self.limit >= _ROOMY else 0
 
 
 @functools.lru_cache(maxsize=64)
 def budget(limit: int | None, threads: int | None) -> Budget:
-    """The division of `limit` (None: half of the available memory) for work on `threads` threads (None: all
-    processors).
+    """Divides `limit` (None: half of the available memory) for work on `threads` threads (None: one for each
+    processor).
 
-    Example: 750 MB are 210 MB for the libraries, 68 MB for readers, 68 MB for writers, and 405 MB for two
-    threads of DuckDB, whose own limit is 321 MB of them.
+    Example: 750 MB are divided into 210 MB for the libraries, 68 MB for readers, 68 MB for writers, and 405
+    MB for DuckDB with two threads. DuckDB's own memory_limit is 321 MB of the 405 MB.
     """
     limit = available() // 2 if limit is None else limit
     threads = threads or _processors()
@@ -92,8 +96,8 @@ def _processors() -> int:
 
 @functools.cache
 def available() -> int:
-    """Returns the bytes of memory of the machine, or those that the container of this process allows, if that
-    is less. Read once in a process."""
+    """Returns the bytes of memory of the machine, or the limit of this process's container if that is less.
+    The result is cached for the process."""
     machine = machine_memory()
     container = container_limit()
     return machine if container is None else min(machine, container)
@@ -164,7 +168,8 @@ def container_limit(root: str = "/") -> int | None:
 
 
 def _groups(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The folder of each group around this process, and the names of its files with limits."""
+    """Yields the folder of each control group that contains this process, from the innermost one outwards,
+    and the names of its files with limits."""
     mounts = list(_mounts(root))
     for line in _lines(os.path.join(root, "proc/self/cgroup")):
         _, controllers, path = ([*line.split(":", 2), "", ""])[:3]
@@ -175,8 +180,9 @@ def _groups(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         for top, point, kind, options in mounts:
             if kind != ("cgroup" if first else "cgroup2") or (first and "memory" not in options):
                 continue
-            # In a container the mounted group is often that of the container, and the path names it from the
-            # machine's top.
+            # In a container, the mounted folder is often the container's own group, while `path` begins at
+            # the machine's root group: with the group /docker/ab mounted, /docker/ab/job is the folder job of
+            # the mount.
             inner = path[len(top) :] if top != "/" and (path == top or path.startswith(top + "/")) else path
             mounted = os.path.join(root, point.lstrip("/"))
             parts = [part for part in inner.split("/") if part and part != ".."]
@@ -185,7 +191,7 @@ def _groups(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _mounts(root: str) -> Iterator[tuple[str, str, str, list[str]]]:
-    """(mounted folder, where it is mounted, kind, options) of each mounted hierarchy of control groups."""
+    """Yields (mounted folder, mount point, kind, options) for each mounted hierarchy of control groups."""
     for line in _lines(os.path.join(root, "proc/self/mountinfo")):
         before, _, after = line.partition(" - ")
         fields, kinds = before.split(), after.split()
@@ -194,7 +200,7 @@ def _mounts(root: str) -> Iterator[tuple[str, str, str, list[str]]]:
 
 
 def _limits(path: str) -> list[int]:
-    found = [int(line) for line in _lines(path)[:1] if line.strip().isdigit()]  # "max": none
+    found = [int(line) for line in _lines(path)[:1] if line.strip().isdigit()]  # "max" is no limit
     return [limit for limit in found if 0 < limit < _UNLIMITED]
 
 

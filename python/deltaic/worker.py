@@ -2,9 +2,9 @@
 another thread can interrupt it.
 
 Python raises such an exception in the middle of whatever the interrupted thread does: between the write of a
-commit and the arrival of its answer, or inside an `except` that takes every error for the work's own. A
-caller of `Worker.result` only waits, so what is raised there was never raised by the work, and what the work
-raises is always the work's.
+commit and the arrival of the store's answer, or inside an `except` that treats every error as an error of the
+work. Here the caller only waits in `Worker.result`. So an exception that interrupts the caller is never
+mistaken for an error of the work, and an error of the work is never mistaken for an interruption.
 """
 
 from __future__ import annotations
@@ -27,31 +27,34 @@ from deltaic.process_state import ProcessState
 T = TypeVar("T")
 _running: ContextVar[Worker[Any] | None] = ContextVar("deltaic worker", default=None)
 
-# Seconds that an interrupted caller waits for its work to end: a source of rows that never answers must not
-# hold it for ever.
+# Maximum seconds that an interrupted caller waits for its work to end. After that the caller goes on without
+# the work, because a source of rows may never answer.
 _PATIENCE = 5.0
-# Seconds between two looks of the waiting caller: an exception set by another thread is raised between two of
-# them.
+# Seconds between two checks of a waiting caller: Python raises an exception that another thread has set only
+# when the wait for the work is interrupted by such a check.
 _LOOK = 0.1
-# Seconds after which a thread that has not begun is given up.
+# Maximum seconds in which a started thread must begin to run; after that, another thread is started.
 _START = 1.0
-# Maximum number of threads that wait for work, and seconds after which one ends.
+# Maximum number of idle threads; a further thread ends when its work is done. An idle thread ends after _IDLE
+# seconds without work.
 _MOST_IDLE = 16
 _IDLE = 10.0
-# Number of threads that do short work at the same time. Measured with 8 threads that append ten rows each, on
-# two processors: 400 commits a second with 2 places, 425 with 3, and 350 before there were places.
+# Maximum number of threads that do short work at the same time; a further thread waits. Measured with 8
+# threads that append ten rows each, on two processors: 400 commits a second with 2 places, 425 with 3, 350
+# without limit.
 _PLACES = max(2, os.cpu_count() or 1) + 1
-# Seconds after which work is not short, and how often a thread waits so long for a place.
+# Seconds after which work no longer counts as short, so that it does not occupy a place. A thread waits for a
+# place at most _MOST_WAITS times as long (1 s), and then works without one.
 _SHORT = 0.02
 _MOST_WAITS = 50
-# What Python says where it starts no more threads: the system has none left, or the interpreter is about to
-# end.
+# Beginnings of Python's messages when it cannot start a thread: the system has none left, or the interpreter
+# is about to end. The work then runs on the caller's thread.
 _NO_THREAD = ("can't start new thread", "can't create new thread")
 
 
 class _Threads(ProcessState):
-    """Threads that wait for the next work. A thread that was just started has to fetch memory for the
-    allocator of `_core` from the system, which takes as long as a small commit."""
+    """Idle threads, which are used again for the next work: a new thread must first get memory from the
+    system for the allocator of `_core`, which takes as long as a small commit."""
 
     def reset(self) -> None:
         self._idle: list[_Slot] = []
@@ -61,7 +64,8 @@ class _Threads(ProcessState):
         try:
             slot = self._idle.pop()
         except IndexError:
-            # Not threading.Thread, whose `start` waits for ever for a thread that ends before its first line.
+            # Not threading.Thread: its `start` would wait for ever for a thread that ends before its first
+            # line.
             _thread.start_new_thread(self._serve, (_Slot(work),))
         else:
             slot.work = work
@@ -70,7 +74,7 @@ class _Threads(ProcessState):
     def _serve(self, slot: _Slot) -> None:
         while (work := slot.work) is not None:
             slot.work = None
-            _core.Interrupt().watch()  # nobody's, until `Worker.watch`: the last one was of the work before
+            _core.Interrupt().watch()  # replaces the `Interrupt` of the work before, until `Worker.watch`
             work()
             del work
             idle = self._idle
@@ -80,7 +84,7 @@ class _Threads(ProcessState):
             if not slot.woken.acquire(timeout=_IDLE):
                 try:
                     idle.remove(slot)
-                except ValueError:  # it was taken at this moment; if its taker was interrupted, no work comes
+                except ValueError:  # a caller has just taken the slot, but it may be interrupted
                     if not slot.woken.acquire(timeout=_START):
                         return
 
@@ -98,11 +102,11 @@ _THREADS = _Threads()
 
 
 class _Places(ProcessState):
-    """Places for threads that do short work at the same time. More threads than processors do such work more
-    slowly than a few of them, as they wait for the interpreter, and the system wakes another one each time.
+    """Limits how many threads do short work at the same time. More threads than processors are slower than
+    fewer threads: they wait for the interpreter, and the system switches between them.
 
-    A place is an advice, no lock: a thread waits a short time for one, and then goes on without. Work that
-    lasts longer is no longer counted.
+    A place is advice and no lock: a thread waits a limited time for one, and then works without it. Work that
+    takes longer than _SHORT does not count.
     """
 
     def reset(self) -> None:
@@ -111,7 +115,7 @@ class _Places(ProcessState):
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Waits for a place, which the thread has for the duration of the block."""
+        """Waits for a place, which the thread occupies until the end of the block."""
         thread = threading.get_ident()
         if thread in self._began:
             yield
@@ -126,7 +130,8 @@ class _Places(ProcessState):
             with suppress(IndexError):
                 while not self._is_full():
                     next_thread, woken = self._waiting.popleft()
-                    self._began[next_thread] = time.monotonic()  # or a third thread would come before it
+                    # Occupied here, so that no third thread takes the place before the waiting one wakes.
+                    self._began[next_thread] = time.monotonic()
                     woken.release()
 
     def _is_full(self) -> bool:
@@ -150,11 +155,12 @@ short_work = _Places().place
 
 
 class Worker(Generic[T]):
-    """One call of `function`, which gets this worker, with the caller's context variables.
+    """One call of `function` on a thread of its own, with the caller's context variables.
 
-    `cancel` is called again and again while an interrupted caller waits for the end; `undo` takes back the
-    answer of work that ended well all the same, as nobody learns of it. `check` is called by the waiting
-    caller now and then, and raises where it is to be interrupted.
+    `function`: gets this worker as its argument. `cancel`: called repeatedly while an interrupted caller
+    waits for the work to end. `undo`: gets the result of work that succeeded although its caller was
+    interrupted, and reverts it, because the caller never gets the result. `check`: called by the waiting
+    caller every _LOOK seconds; it raises an exception to interrupt the caller.
     """
 
     def __init__(
@@ -177,16 +183,17 @@ class Worker(Generic[T]):
         be."""
         self.began = False
         self._inline = False
-        # Raw locks, as an exception in the middle of Event.wait leaves the lock inside it held. The first one
-        # belongs to whoever comes first: the thread that begins, or the caller that gives up.
+        # Raw locks, because an exception in the middle of Event.wait would leave the lock inside the event
+        # locked. `_claim` is taken by the thread when it begins, or by the caller when it gives up before
+        # that.
         self._claim = threading.Lock()
         self._done = threading.Lock()
         self._answers: list[T] = []
         self._failures: list[BaseException] = []
 
     def result(self) -> T:
-        """The answer of the function, or what it raised; or, after `stopping`, the exception that came to the
-        caller."""
+        """Starts the work and waits for it. Returns the function's result, or raises its exception; if the
+        caller is interrupted, raises the interrupting exception instead and sets `stopping`."""
         try:
             self._done.acquire()
             until = self._start()
@@ -199,14 +206,15 @@ class Worker(Generic[T]):
             self.stopping = True
             self._give_up()
             raise
-        # Taken out of the list: an exception that its own traceback leads to is freed by the cyclic collector
-        # only, with all it holds.
+        # The exception is removed from the list: if the list still held it, its traceback would refer to it,
+        # and only the cyclic garbage collector would free it and the objects that it refers to.
         if self._failures:
             raise self._failures.pop()
         return self._answers.pop()
 
     def _look(self) -> None:
-        """Raises where the caller is to be interrupted: by `check`, or as it works for a caller that was."""
+        """Raises an exception if `check` does, or KeyboardInterrupt if this caller is itself the work of an
+        interrupted caller."""
         if self.ended:
             return
         if self._check is not None:
@@ -215,8 +223,7 @@ class Worker(Generic[T]):
             raise KeyboardInterrupt("stopped by the user")
 
     def watch(self) -> None:
-        """From now on the calls into `_core` of this work end with KeyboardInterrupt once the caller was
-        interrupted."""
+        """Makes the work's calls into `_core` end with KeyboardInterrupt after the caller was interrupted."""
         if not self._inline:
             self.interrupt.watch()
 
@@ -247,7 +254,7 @@ class Worker(Generic[T]):
             return
         self.began = True
         if not self._inline:
-            _running.set(self)  # of this thread's copy of the context
+            _running.set(self)  # in this thread's copy of the context
         try:
             self._answers.append(self._function(self))
         except BaseException as error:
@@ -264,7 +271,7 @@ class Worker(Generic[T]):
         until = time.monotonic() + _PATIENCE
         while not self.ended and time.monotonic() < until:
             if self._cancel is not None:
-                self._cancel()  # again each time, as a query or stream may begin meanwhile
+                self._cancel()  # repeated, because a query or stream may begin after the first call
             self._done.acquire(timeout=0.05)
         self._failures.clear()
         if self._answers and self._undo is not None:
