@@ -19,12 +19,10 @@ from deltaic.planning.opening import narrowed_scan, open_scan, scan_arrow_schema
 
 
 class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
-    """`schema`, `scanner`, `to_table`, `to_batches`, `head`, `count_rows`, `filter`; the rest of Dataset is
-    refused by name.
-
-    `read` opens a scan (with fewer columns and more predicate than this one); `observe` is called with each
-    stream that was opened. `retyped` gives the schema that a stream of this schema is read under, of the same
-    layout.
+    """A scan as a dataset with `schema`, `scanner`, `to_table`, `to_batches`, `head`, `count_rows` and
+    `filter`. Any other method of Dataset raises an error that names it. `read` opens the scan with the
+    requested columns and a further predicate; `observe` is called with each stream that was opened. `retyped`
+    gives the schema that a stream of this schema is read under, of the same layout.
     """
 
     def __init__(
@@ -200,8 +198,8 @@ def viewed(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchRea
 
 
 def _relabelled(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array with another type of the same layout. `Array.view` refuses a NOT NULL field of a struct that
-    is null itself, so nested arrays are put together from their children."""
+    """Returns the array with another type of the same layout. `Array.view` refuses a NOT NULL field of a
+    struct that is null itself, so nested arrays are put together from their children."""
     if array.type == target:
         return array
     if pa.types.is_struct(target):
@@ -221,7 +219,8 @@ def _relabelled(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _names(columns: Sequence[str], schema: pa.Schema) -> list[str]:
-    """The requested columns, spelled as in the schema. An unknown column is a KeyError, as in pyarrow."""
+    """Returns the requested columns, spelled as in the schema. An unknown column is a KeyError, as in
+    pyarrow."""
     by_lower = {name.lower(): name for name in schema.names}
     missing = [name for name in columns if name.lower() not in by_lower]
     if missing:

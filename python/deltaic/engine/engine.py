@@ -32,15 +32,15 @@ values, by try_cast and the low bits of numbers."""
 Changing: TypeAlias = Literal["delete", "update", "merge"]
 """Name of a command that changes rows."""
 Relation: TypeAlias = Any
-"""An engine's own: LocalRelation here, a DataFrame on Spark."""
+"""The lazy result of an engine: a `LocalRelation` of the embedded engine, a `SparkRelation` on Spark."""
 
 
 @dataclass(frozen=True)
 class Compaction:
     """Limits that a host may set; None: the table's property, or the default. `target`: bytes of a new file
-    of OPTIMIZE. `small`: bytes below which OPTIMIZE compacts a file. `auto_target`, `auto_small`: the same of
-    auto compaction. `auto_files`: minimum number of small files of a partition that auto compaction
-    compacts. `checks_statistics`: False to Z-order by columns without statistics, too."""
+    of OPTIMIZE. `small`: bytes below which OPTIMIZE compacts a file. `auto_target`, `auto_small`: like
+    `target` and `small`, for auto compaction. `auto_files`: minimum number of small files of a partition that
+    auto compaction compacts. `checks_statistics`: False to Z-order by columns without statistics, too."""
 
     target: int | None = None
     small: int | None = None
@@ -91,7 +91,8 @@ class Replayable:
     layer above the engines."""
 
     def to_spark(self) -> Any:
-        """A DataFrame of the session that the table was opened with; no row is brought to the driver."""
+        """Returns the rows as a DataFrame of the session with which the table was opened. No row is collected
+        to the driver."""
         raise UnsupportedFeatureError("to_spark() needs a table opened with spark=")
 
 
@@ -108,13 +109,15 @@ class Engine(Protocol):
         does."""
 
     def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
-        """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a
-        table. In the embedded engine, current_timestamp() has one value in all expressions of the command."""
+        """Inside the block, the host (a Spark session) shows its work as that of a command ("DELETE",
+        "OPTIMIZE", ...) on a table. In the embedded engine, current_timestamp() has one value in all
+        expressions of the command."""
 
     @property
     def is_embedded(self) -> bool:
-        """True if the engine works in this process, and so also on a thread beside the caller's: jobs on a
-        cluster take it from the caller's. False on Spark, where rows follow the rules of delta-spark."""
+        """True if the engine works in this process, so that it can also work on a background thread. False on
+        Spark, whose jobs would take processors from the caller's jobs, and where rows follow delta-spark's
+        rules."""
 
     @property
     def plain_sql(self) -> bool:
@@ -178,44 +181,45 @@ class Engine(Protocol):
         """Lowers a plan. Errors of analysis are raised here, errors of rows when the relation is consumed."""
 
     def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any | None:
-        """The rows of a planned scan as a DataFrame of Spark, of one version; None if the engine has no
-        DataFrames."""
+        """Returns the rows of a planned scan, of one version, as a DataFrame of Spark; None if the engine has
+        no DataFrames."""
 
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
-        """Rows that a user passes, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars
-        (eager and lazy), a DuckDB relation, a DeltaTable or Rows, an iterable of record batches. Columns that
-        differ only in case are refused, and so are values that no type of Delta has; `rounding`: timestamps
-        may lose the digits below a microsecond."""
+        """Returns rows that a user passes as a leaf of a plan. `data`: anything with the Arrow PyCapsule
+        interface, pandas, Polars (eager and lazy), a DuckDB relation, a DeltaTable or Rows, an iterable of
+        record batches. Columns that differ only in case are refused, and so are values that no type of Delta
+        has; `rounding`: timestamps may lose the digits below a microsecond."""
 
     def conform(self, data: Plan, schema: Schema) -> Data:
-        """A source's rows with a table's columns: matched by name without case, in the table's order, cast if
-        that changes no value; a missing column is null. When the rows are read, a value that does not fit
-        raises a SchemaMismatchError with column, value and types."""
+        """Returns a source's rows with a table's columns: matched by name without case, in the table's order,
+        cast if that changes no value; a missing column is null. When the rows are read, a value that does not
+        fit raises a SchemaMismatchError with column, value and types."""
 
     def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
-        """The rows with unique numbers in these columns of type bigint. `series`: column -> (first, step);
-        the numbers are first, first + step, ... A parallel engine leaves gaps."""
+        """Returns the rows with unique numbers in these columns of type bigint. `series`: column -> (first,
+        step); the numbers are first, first + step, ... A parallel engine leaves gaps."""
 
     def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Data]:
-        """Computes rows that are read several times, once. They spill beyond the memory limit, and are
-        dropped at the end of the `with`."""
+        """Computes once the rows that a command reads several times (held rows). Above the memory limit they
+        spill to disk. They are dropped at the end of the `with` block."""
 
     def driver_bytes(self, store: _core.Store) -> int:
         """Maximum bytes of data files that a command reads in this process instead of on the cluster. 0 in
         the embedded engine itself."""
 
     def rows_here(self, data: Data) -> pa.Table | None:
-        """The rows of a held leaf if they are few and the session's settings let the embedded engine evaluate
-        operators as Spark does. None for many rows, and in the embedded engine itself."""
+        """Returns the rows of a held leaf if they are few and the session's settings let the embedded engine
+        evaluate operators as Spark does. None for many rows, and in the embedded engine itself."""
 
     def to_arrow(self, relation: Relation, *, limit: int | None = None) -> pa.RecordBatchReader:
-        """The rows (at most `limit`), in Delta's Arrow types. Closing the reader ends the work."""
+        """Returns a reader of the rows (at most `limit`), in Delta's Arrow types. Closing the reader ends the
+        work."""
 
     def to_table(self, relation: Relation) -> pa.Table:
-        """All rows in memory."""
+        """Returns all rows as one table in memory."""
 
     def count(self, relation: Relation) -> int:
-        """Number of rows."""
+        """Returns the number of rows."""
 
     def is_cheap(self, relation: Relation) -> bool:
         """True if the rows may be computed again to give an error more detail; on a cluster only a few rows
@@ -235,5 +239,5 @@ class Engine(Protocol):
         actions."""
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Relation:
-        """The scan's rows sorted along a space-filling curve over `columns`. A parallel engine makes about
-        `files` files."""
+        """Returns the scan's rows, sorted along a space-filling curve over `columns`. A parallel engine makes
+        about `files` files."""

@@ -38,7 +38,7 @@ class Failure:
 
 
 def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
-    """An object with `__arrow_c_stream__`, and the schema of that stream."""
+    """Returns an object with `__arrow_c_stream__`, and the schema of that stream."""
     if isinstance(data, (str, bytes)):
         raise InvalidTypeError("not a source of rows", found=type(data).__name__, expected=EXPECTED)
     if _instance(data, "polars", "LazyFrame"):
@@ -104,8 +104,7 @@ def _is_dataset(data: Any) -> bool:
 def _instance(data: Any, module: str, name: str) -> bool:
     """True if `data` is of a class of a library that need not be installed, and so is not imported here.
 
-    A library that another thread is importing at this time may not have the class yet; then nobody has an
-    object of it."""
+    If another thread is importing the library, the class may be missing; then no object of it exists yet."""
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(data, known)
 
@@ -128,7 +127,7 @@ _begun: dict[int, _StartedReader] = {}
 
 
 def _noted(data: Any) -> _StartedReader | None:
-    """The entry for a reader or iterator; None for other data, and for Python iterators without weak
+    """Returns the entry for a reader or iterator; None for other data, and for Python iterators without weak
     references."""
     if not (isinstance(data, (pa.RecordBatchReader, Iterator)) or hasattr(data, "read_next_batch")):
         return None
@@ -177,7 +176,8 @@ class _DeferredStream:
 
 
 def _of_stream(data: Any) -> tuple[Any, pa.Schema]:
-    """The stream and its schema. A stream that has no `__arrow_c_schema__` is opened for its schema, once."""
+    """Returns the stream and its schema. A stream that has no `__arrow_c_schema__` is opened for its schema,
+    once."""
     try:
         if hasattr(data, "__arrow_c_schema__"):
             return data, pa.schema(data)
@@ -190,7 +190,7 @@ def _of_stream(data: Any) -> tuple[Any, pa.Schema]:
 
 
 def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
-    """A stream of batches from Polars' streaming engine; each opening runs the query again."""
+    """Returns a stream of batches from Polars' streaming engine; each opening runs the query again."""
     import polars
 
     types = frame.collect_schema()
@@ -218,8 +218,8 @@ _TYPES_WITHOUT_ARROW = {
     "Int128": "another type: cast it to Decimal or text",
     "UInt128": "another type: cast it to Decimal or text",
 }
-"""Types of Polars that it does not export as Arrow types (of Object the addresses in memory), with what is
-expected instead."""
+"""Types of Polars that Polars does not export as Arrow types (for Object it exports addresses in memory),
+with what is expected instead."""
 
 
 def _refuse_types_without_arrow(types: Mapping[str, Any]) -> None:
@@ -239,7 +239,7 @@ def _refuse_types_without_arrow(types: Mapping[str, Any]) -> None:
 
 
 _INNER_FORMS = {"bit", "bignum", "varint", "uhugeint"}
-"""Types that DuckDB exports to Arrow as the bytes it has inside, or as numbers that have fewer digits."""
+"""Types that DuckDB exports to Arrow as its internal bytes, or as numbers with fewer digits."""
 
 
 def _refuse_inner_forms(relation: Any) -> None:
@@ -259,8 +259,8 @@ def _refuse_inner_forms(relation: Any) -> None:
 
 
 def _of_pandas(frame: Any) -> pa.Table:
-    """The columns, and after them the named levels of the index (as `pyarrow.table` and `to_parquet` put
-    them)."""
+    """Returns the columns, and after them the named levels of the index (as `pyarrow.table` and `to_parquet`
+    put them)."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
         for position, item in enumerate(table.schema):
@@ -342,7 +342,7 @@ def _refuse_times_among_dates(values: Any, data_type: pa.DataType) -> None:
 
 
 def _kind(values: Any) -> str:
-    """The type of a NumPy array or a pandas Series; empty if it says nothing, as `object`."""
+    """Returns the type of a NumPy array or a pandas Series; empty for `object`, which can hold any value."""
     kind = str(getattr(values, "dtype", ""))
     return "" if kind == "object" else kind
 
@@ -381,7 +381,7 @@ def _from_batches(data: Iterable[Any], failure: Failure) -> pa.RecordBatchReader
 
 
 def noting(batches: Iterator[pa.RecordBatch], failure: Failure) -> Iterator[pa.RecordBatch]:
-    """The batches; the error that ends them is kept in `failure`."""
+    """Yields the batches, and keeps the error that ends them in `failure`."""
     try:
         yield from batches
     except GeneratorExit:
@@ -458,7 +458,7 @@ def _moved(column: pa.Array) -> pa.Array:
 
 
 def _is_sliced(array: pa.Array) -> bool:
-    """True if an array, or an array in it, begins behind the start of its buffers."""
+    """True if an array, or an array in it, begins after the start of its buffers."""
     if array.offset:
         return True
     if pa.types.is_struct(array.type):

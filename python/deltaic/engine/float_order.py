@@ -22,7 +22,7 @@ def said_by_pyarrow(
     expression: Any, schema: pa.Schema, table_schema: _core.TableSchema
 ) -> tuple[_core.Predicate | None, bool]:
     """Translates a `pyarrow.dataset.Expression` into the predicate tree as far as possible. The second result
-    says whether nothing is left."""
+    is True if the whole filter was translated."""
     predicate, exact = _core.Predicate.from_pyarrow(expression, table_schema)
     if predicate is None:
         return None, exact
@@ -46,7 +46,7 @@ def _conjuncts(node: Node) -> list[Node]:
 
 
 def _translated(node: Node, schema: pa.Schema) -> Node | None:
-    """The node in the tree's order; None for what it cannot say."""
+    """Returns the node by the order of the predicate tree; None if the tree cannot express it."""
     operator = node["op"]
     if operator in ("and", "or"):
         parts = [_translated(each, schema) for each in node["args"]]
@@ -70,7 +70,7 @@ def _translated(node: Node, schema: pa.Schema) -> Node | None:
 
 
 def _type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType:
-    """The type of a column, or of a field within structs; `path` has the table's own names."""
+    """Returns the type of a column, or of a field within structs. `path`: the names as in the table."""
     data_type = schema.field(path[0]).type
     for name in path[1:]:
         data_type = data_type.field(data_type.get_field_index(name)).type

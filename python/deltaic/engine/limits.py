@@ -30,15 +30,15 @@ _PLAIN = {
     "ogc.wkb",
     "ogc.wkt",
 }
-"""Extension types whose values are those of their storage; of others the storage says something else (a
-period of pandas is a number)."""
+"""Extension types whose storage has the values themselves. The storage of other types has something else: a
+period of pandas is stored as a number."""
 
 _NAME = b"ARROW:extension:name"
 _DAYS, _LARGEST = 2**31 - 1, 2**63 - 1
 _MILLIS_OF_DAY = 86_400_000
 
 Check = Callable[[pa.Array], pa.Array]
-"""True for each value that is refused."""
+"""Function that returns a mask of an array: True for each value that is refused."""
 
 
 def check_columns(schema: pa.Schema) -> None:
@@ -69,8 +69,8 @@ def check_columns(schema: pa.Schema) -> None:
 def value_checks(
     schema: pa.Schema, rounding: bool
 ) -> dict[int, list[tuple[tuple[int, ...], Check, str, str]]]:
-    """By column: where in it values are to be looked at, what is refused, and what the error says was found
-    and expected."""
+    """Returns the checks of each column: which part of the column is checked, which values are refused, and
+    the `found` and `expected` of the error."""
     found: dict[int, list[tuple[tuple[int, ...], Check, str, str]]] = {}
     for at, item in enumerate(schema):
         for path, data_type in _leaves(item.type, ()):
@@ -212,7 +212,7 @@ def _check(
 
 
 def _inside(array: pa.Array, at: int) -> pa.Array:
-    """A field, the elements or the entries of an array, of those rows that are there."""
+    """Returns a field, the elements or the entries of a nested array, without those of null rows."""
     if pa.types.is_struct(array.type):
         return pc.struct_field(array, [at])
     if pa.types.is_map(array.type):

@@ -1,7 +1,7 @@
 """Opens a fresh Arrow stream of the rows that users pass: `Rows`, Arrow data, DataFrames, iterators.
 
-Types become Delta's in `_core.conform`. Rows that can be read only once are kept as they are read
-(`BufferedSource`) where a statement or a command may read them again.
+Types become Delta's in `_core.conform`. Rows that can be read only once are kept when they are read
+(`BufferedSource`) if a statement or a command may read them again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema, primitive_types
 
 MAX_BUFFERED_BYTES = 32 * 2**20
-"""Bytes of one source that a `BufferedSource` keeps in memory; the batches after them go to a temporary
+"""Maximum bytes of one source that a `BufferedSource` keeps in memory; further batches go to a temporary
 file."""
 
 
@@ -83,14 +83,15 @@ def _with_variants(schema: Schema, of_rows: Any) -> Schema:
 
 
 def buffered(data: Any) -> Any:
-    """Data that may be read more than once: `data` itself where it can be, else a `BufferedSource` of it."""
+    """Returns data that can be read more than once: `data` itself if it can be, else a `BufferedSource` of
+    it."""
     return data if is_replayable(data) else BufferedSource(data)
 
 
 class BufferedSource:
-    """Rows that can be read only once, for readers that come again or at the same time: each batch is kept
-    when it is first read, up to MAX_BUFFERED_BYTES in memory and from there on in a temporary file, which
-    goes with this object."""
+    """Rows that can be read only once, made readable several times and by several readers at the same time.
+    Each batch is kept when it is first read: up to MAX_BUFFERED_BYTES in memory, the others in a temporary
+    file, which is deleted with this object."""
 
     def __init__(self, data: Any) -> None:
         # A DuckDB connection runs no other query while one of its results is open.
@@ -100,7 +101,7 @@ class BufferedSource:
         self._stream: Any = None
         self._reader: pa.RecordBatchReader | None = None
         self._batches: list[pa.RecordBatch | tuple[int, int]] = []
-        """In order; of one in the file its offset and size."""
+        """The batches in order; for a batch in the temporary file, its offset and size."""
         self._bytes = 0
         self._file: BinaryIO | None = None
         self._is_whole = False
@@ -178,7 +179,7 @@ class BufferedSource:
         except BaseException as error:
             self._error = self._first_error(error)
             raise self._error from None
-        # Its memory goes, and a DuckDB connection is free for other queries.
+        # Frees the memory of the data, and its DuckDB connection for other queries.
         self._is_whole, self._reader, self._stream, self._data = True, None, None, None
 
     def _first_error(self, error: BaseException) -> BaseException:

@@ -60,15 +60,15 @@ _KINDS = {
     "Conversion Error": "ConversionException",
 }
 _OF_A_STREAM = re.compile(r"\(C Data interface error: (.*)\)$", re.DOTALL)
-"""Matches the message of an error that passed through an Arrow stream, within that of `_core`."""
+"""Matches the message of an error that passed through an Arrow stream, inside the message of `_core`."""
 PLANNED_TWICE = 100_000
-"""Rows of a query's tables from which on it is planned twice: it takes milliseconds, and a poor order of
-joins takes more."""
+"""Minimum total rows of a query's tables at which the query is planned twice (`_keep_filters`). The second
+planning takes milliseconds; a poor order of joins over so many rows takes more."""
 PLANS: ContextVar[list[dict[str, Any]] | None] = ContextVar("PLANS", default=None)
 """List to which each query adds its plan as DuckDB explains it, for reports; None if nothing collects
 plans."""
 _VECTOR_ROWS = 2048
-"""Rows that DuckDB computes at a time: no batch has fewer."""
+"""Number of rows that DuckDB computes at a time, and the minimum number of rows of a batch."""
 _WIDTHS = {
     "boolean": 1,
     "byte": 1,
@@ -94,15 +94,15 @@ class LocalRelation:
     polls: bool = False
     """True if the stream itself stops at Ctrl-C while it waits for a batch, as scans of `_core` do."""
     held: HeldRows | None = None
-    """The rows themselves, where they are few and in memory: then reading them starts no work."""
+    """The rows themselves if they are few and in memory, so that reading them starts no work; else None."""
 
 
 class LocalEngine:
     """The engine that runs `plan.nodes` in this process. It has no state that changes, so threads may share
     it and a forked child may use it.
 
-    `time_zone`: of expressions; None for the configuration's at each call.
-    `tables`: opens the tables that subqueries in expressions name."""
+    `time_zone`: the time zone of expressions; None: that of the configuration at each call. `tables`: opens
+    the tables that subqueries in expressions name."""
 
     def __init__(self, time_zone: str | None = None, tables: TablesOf | None = None) -> None:
         self._time_zone, self._tables = time_zone, tables
@@ -230,7 +230,8 @@ class LocalEngine:
         return self._of_few(plan) or self._query(plan)
 
     def _of_few(self, plan: Plan) -> LocalRelation | None:
-        """The rows of a plan over few rows, if Arrow can compute them without a query of DuckDB."""
+        """Returns the rows of a plan over few rows if Arrow can compute them without a query of DuckDB; else
+        None."""
         from deltaic.engine.duckdb.few_rows import TooManyRowsError, computation
 
         if (few := computation(plan)) is None:
@@ -533,14 +534,16 @@ class LocalEngine:
 
 
 def _copied(scan: Scan) -> LocalRelation:
-    """The rows of a scan that `_core` reads alone, since it evaluates all conditions of the scan."""
+    """Returns the rows of a scan that `_core` reads without DuckDB, because it evaluates all conditions of
+    the scan."""
     from deltaic.planning.opening import open_scan, scan_schema
 
     return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(scan)), polls=True)
 
 
 def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
-    """The scan's columns, and fields of structs (dotted name -> column)."""
+    """Returns the scan with its columns and also with fields of structs as columns. `fields`: dotted name ->
+    column."""
     if not fields:
         return scan
     from deltaic.planning.opening import scan_schema
@@ -583,7 +586,7 @@ def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """Delta's exact Arrow types of these columns. Two columns of a query may have one name."""
+    """Returns Delta's exact Arrow types of these columns. Two columns of a query may have one name."""
     distinct = held_types(schema.distinct(), keep_nulls=True)
     found = _core.TableSchema(distinct.to_json()).to_arrow()
     if distinct is schema:
@@ -659,7 +662,7 @@ def _keep_filters(cursor: Any, query: LoweredQuery, sources: Mapping[str, ScanSo
 
 
 def _computed_once(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the WITH queries that a plan of DuckDB computes once for all their readers."""
+    """Returns the names of the WITH queries that a plan of DuckDB computes once for all their readers."""
     if plan["name"] == "CTE":
         yield (plan.get("extra_info") or {}).get("CTE Name", "")
     for child in plan.get("children") or ():
@@ -667,7 +670,8 @@ def _computed_once(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _batch_rows(schema: Schema, most: int) -> int:
-    """Rows of a batch of about `most` bytes: 64 MB are 8,388 rows of 1,000 columns of 8 bytes."""
+    """Returns the number of rows of a batch of about `most` bytes: 64 MB are 8,388 rows of 1,000 columns of 8
+    bytes."""
     from deltaic.planning.opening import BATCH_ROWS
 
     width = sum(_width(item.type) for item in schema)
@@ -713,7 +717,7 @@ class _Stream:
 
     @cached_property
     def _schema(self) -> pa.Schema:
-        """The schema, computed once: DuckDB asks for it three times."""
+        """The schema. It is cached, because DuckDB requests it three times."""
         return arrow_schema(self._relation.schema) if self._declared is None else self._declared
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -726,7 +730,7 @@ def _tracked(work: Work, stream: _core.ReadStream) -> _core.ReadStream:
 
 
 def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
-    """The rows of the inputs, one input after the other, without a query around them."""
+    """Returns the rows of the inputs, one input after the other, without a query of DuckDB."""
     if len(relations) == 1:
         return relations[0]
     # The writer checks for nulls, as its error names the row and the column; Arrow's does not.
@@ -747,7 +751,7 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
 
 
 def _nullable(schema: Schema) -> Schema:
-    """The schema with all columns and struct fields nullable."""
+    """Returns the schema with all columns and struct fields nullable."""
     return Schema(
         [
             item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True)))
@@ -757,7 +761,8 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _plain_projection(plan: Plan) -> Scan | None:
-    """The scan without the columns that a projection of bare names leaves out; None for any other plan."""
+    """For a projection that only selects columns of a scan, returns the scan of these columns; None for any
+    other plan."""
     if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
         return None
     scan = plan.input
@@ -791,7 +796,7 @@ def _with_first_error(work: Work, function: Callable[[], T]) -> Callable[[], T]:
 
 
 def _first_error(work: Work, error: Exception) -> Exception:
-    """The error of the first source that failed, else the error of DuckDB or Arrow, as an error of
+    """Returns the error of the first source that failed, else the error of DuckDB or Arrow, as an error of
     deltaic."""
     try:
         for stream in list(work.streams):
@@ -803,8 +808,8 @@ def _first_error(work: Work, error: Exception) -> Exception:
 
 
 def _of_files(work: Work, error: Exception) -> Exception:
-    """The error of a query that read files without `_core`. If no expression failed, `_core` reads the tables
-    to find out what is wrong."""
+    """Returns the error of a query whose files DuckDB read without `_core`. If no expression failed, `_core`
+    reads the tables to find out what is wrong with a file."""
     import duckdb
 
     if not isinstance(error, (duckdb.Error, SchemaMismatchError)):
@@ -822,8 +827,8 @@ def _of_files(work: Work, error: Exception) -> Exception:
 
 
 def _named(error: Exception) -> Exception:
-    """DuckDB's error as an error of deltaic. An error that passes through an Arrow stream has only its text,
-    which begins with the error's kind."""
+    """Converts DuckDB's error to an error of deltaic. An error that passes through an Arrow stream has only
+    its text, which begins with the error's kind."""
     import duckdb
 
     from deltaic.plan.failures import read_failure

@@ -1,9 +1,9 @@
 """Plans over few rows, computed by Arrow without a query of DuckDB: a query costs milliseconds, however few
 its rows are.
 
-Commands ask of few rows which keys there are, which rows match by equal keys, how many rows each clause has,
-and copies of columns. `computation` takes plans of these operations, and arithmetic of whole numbers and
-doubles; DuckDB runs any other plan.
+Commands compute over few rows: the distinct keys, the rows that match by equal keys, the number of rows of
+each clause, and copies of columns. `computation` accepts plans of these operations and of arithmetic on whole
+numbers and doubles; DuckDB runs any other plan.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ MOST_PAIRS = 100_000
 _EQUAL = frozenset(
     ("boolean", "byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz")
 )
-"""Types whose values are equal to Arrow where they are equal to Spark."""
+"""Types for which Arrow and Spark agree on which values are equal."""
 _WHOLE = {"integer": 31, "long": 63}
-"""Whole numbers of arithmetic: bits of each."""
+"""Types of whole numbers that arithmetic is computed on here, with the number of their bits without the
+sign."""
 _ARITHMETIC: dict[type, str] = {
     exp.Add: "add_checked",
     exp.Sub: "subtract_checked",
@@ -51,11 +52,12 @@ Tables: TypeAlias = "Mapping[str, pa.Table]"
 """Rows by the alias of their columns; all tables have the same number of rows."""
 Read: TypeAlias = "Callable[[Scan], pa.Table]"
 _Value: TypeAlias = "tuple[DataType, Callable[[Tables], Any]]"
-"""A type, and what gives the values of these rows: an array, or a scalar that is the value of each."""
+"""A type, and a function that returns the values of the rows: an array, or a scalar that is the value of
+every row."""
 
 
 class TooManyRowsError(Exception):
-    """A join has more rows than are computed here."""
+    """A join has more than MOST_PAIRS rows, so DuckDB must compute it."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def computation(plan: Plan) -> Computation | None:
 
 
 def _scanned(scan: Scan) -> Computation | None:
-    """A scan of small files with few rows, if no condition of it is left to evaluate."""
+    """Returns the computation of a scan of small files with few rows; None if a condition must still be
+    evaluated."""
     if scan.where or scan.later is not None or scan.files.num_rows > FEW_FILES:
         return None
     if sum(size or 0 for size in scan.files["size"].to_pylist()) > FEW_BYTES:
@@ -153,7 +156,7 @@ def _projected(below: Computation, plan: Project) -> Computation | None:
 
 
 def _counted(below: Computation, plan: Aggregate) -> Computation | None:
-    """`count(*)` of all rows, or of the rows for each value of one column."""
+    """Computes `count(*)` of all rows, or of the rows for each value of one column."""
     if len(plan.columns) != 1 or plan.columns[0][1] != COUNT or len(plan.keys) > 1:
         return None
     counts, fields = plan.columns[0][0], [Field(plan.columns[0][0], "long")]
@@ -178,7 +181,7 @@ def _counted(below: Computation, plan: Aggregate) -> Computation | None:
 
 
 def _joined(plan: Join) -> Computation | None:
-    """Rows whose keys are equal: an inner join, or one that keeps the rows of the right side."""
+    """Computes a join by equal keys: an inner join, or one that keeps the rows of the right side."""
     if plan.kind not in ("inner", "right") or plan.condition.tree is None:
         return None
     left, right = computation(plan.left), computation(plan.right)

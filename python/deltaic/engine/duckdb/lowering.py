@@ -93,16 +93,18 @@ class LoweredQuery:
     constants: Sequence[str] = ()
     entries: frozenset[str] = frozenset()
     rows: Mapping[str, int | None] = field(default_factory=dict)
-    """About how many rows a leaf has, by its name in the query."""
+    """Estimated number of rows of each leaf, by its name in the query."""
     once: Sequence[str] = ()
-    """Leaves that one place of the query alone reads, where the engine computes each of `shared` once."""
+    """Leaves that the query reads in one place only, provided that DuckDB computes each query in `shared`
+    once."""
     shared: Sequence[str] = ()
-    """Names that WITH defines and that several places read."""
+    """Names that WITH defines and that the query reads in several places."""
     keys: Sequence[tuple[TableColumn, TableColumn]] = ()
     """Columns (leaf, name) of two leaves: the query needs no row of the second leaf without an equal one in
     the first."""
     learned: dict[str, tuple[str, ...]] | None = None
-    """Filters that a first run learned, by leaf, for the next run (`TranslatedQuery.learned`)."""
+    """Filters that DuckDB pushed to each leaf in the first run of the query, which the next run applies
+    without a first plan (`TranslatedQuery.learned`); None before the first run."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Leaf:
     maps: frozenset[str] = frozenset()
     with_entries: Callable[[frozenset[str]], Callable[[Work], Any]] | None = None
     rows: int | None = None
-    """About how many rows it has; None where nothing is known."""
+    """Estimated number of rows of the leaf; None if unknown."""
 
 
 class Lowering:
@@ -231,8 +233,8 @@ class Lowering:
     def _columns(
         self, columns: tuple[tuple[str, Expression], ...], query: Query
     ) -> tuple[list[str], list[Field], dict[str, tuple[str, str]]]:
-        """SQL and fields of a projection, and which of its columns are plain copies of a leaf's columns with
-        maps."""
+        """Returns SQL and fields of a projection, and which of its columns are plain copies of a leaf's
+        columns with maps."""
         select, fields, origins = [], [], {}
         copies = {column_sql(alias, (name,)): origin for (alias, name), origin in query.origins.items()}
         for name, value in columns:
@@ -281,7 +283,7 @@ class Lowering:
 
 
 def columns_with_maps(schema: Schema) -> frozenset[str]:
-    """Columns that are maps or contain one."""
+    """Returns the names of the columns that are maps or contain a map."""
     return frozenset(item.name for item in schema if has_map(item.type))
 
 

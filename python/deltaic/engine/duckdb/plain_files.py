@@ -2,7 +2,7 @@
 
 DuckDB learns the bounds of columns from Parquet files, and nothing from Arrow sources. With bounds it finds
 better orders of joins and uses arrays in place of hash tables: TPC-DS takes 1.34 times DuckDB's time through
-Arrow sources, and 1.1 times through its own reader (docs/decisions/plain-files-by-duckdb.md).
+Arrow sources, and 1.05 times through its own reader (docs/decisions/plain-files-by-duckdb.md).
 
 Only files from which both readers give the same rows are read so (`_core.plain_files`), and only after the
 checksums of their pages were compared, which DuckDB does not do. All others are read by `_core`.
@@ -33,8 +33,8 @@ VERIFIED_LATER = 1 << 30
 
 @dataclass(frozen=True)
 class PlainFiles:
-    """Files that both readers read alike, and whose checksums were compared. `names`: of the scan's columns
-    in the files."""
+    """Files that both readers read alike, and whose checksums were compared. `names`: the names of the scan's
+    columns in the files."""
 
     paths: list[str]
     names: list[str]

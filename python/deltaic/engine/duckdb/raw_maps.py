@@ -11,7 +11,7 @@ from deltaic.engine.dataset import viewed
 
 
 def as_entries(data_type: pa.DataType) -> pa.DataType:
-    """The type with lists of structs in place of maps."""
+    """Returns the type with lists of structs in place of maps."""
     if pa.types.is_map(data_type):
         return pa.list_(
             pa.struct(
@@ -29,8 +29,8 @@ def as_entries(data_type: pa.DataType) -> pa.DataType:
 
 
 def as_maps(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
-    """The type with maps again where `wanted` has them; keys, values and other types stay as they were
-    found."""
+    """Returns the type with maps again at the places where `wanted` has maps. Keys, values and all other
+    types stay those of `found`."""
     if pa.types.is_map(wanted) and pa.types.is_list(found):
         key, value = (found.value_type.field(number).type for number in (0, 1))
         return pa.map_(as_maps(key, wanted.key_type), as_maps(value, wanted.item_type))
@@ -47,7 +47,7 @@ def as_maps(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 
 
 def entries_schema(schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
-    """The schema with these columns as lists of entries."""
+    """Returns the schema with these columns as lists of entries."""
     return pa.schema(
         [item.with_type(as_entries(item.type)) if item.name in columns else item for item in schema]
     )
@@ -56,7 +56,7 @@ def entries_schema(schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
 def with_maps(
     reader: pa.RecordBatchReader, schema: pa.Schema, columns: Collection[str]
 ) -> pa.RecordBatchReader:
-    """The rows with maps again in these columns, as `schema` has them."""
+    """Returns the rows with maps in these columns again, as in `schema`."""
     types = [
         as_maps(item.type, schema.field(item.name).type) if item.name in columns else item.type
         for item in reader.schema

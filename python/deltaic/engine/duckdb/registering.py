@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from deltaic.plan.nodes import Scan
 
 SAMPLED_FILES = 100
-"""Files whose statistics are read to estimate the rows of all; the others count by their bytes."""
+"""Maximum number of files whose statistics are read to estimate a table's rows. For more files, the rows of
+the others are estimated from their bytes."""
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 
 Keep = Callable[[Hashable, Callable[[], Any]], Any]
@@ -56,8 +57,8 @@ class TableRows:
 def register(
     cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: int | None
 ) -> ScanSource | None:
-    """Makes `source` the view `name` of this cursor. `rows`: about how many it has; None where nothing is
-    known. Returns the source that DuckDB reads `TableRows` by, None for any other source."""
+    """Makes `source` the view `name` of this cursor. `rows`: the estimated number of rows; None if unknown.
+    Returns the source that DuckDB reads `TableRows` by, None for any other source."""
     if isinstance(source, TableRows):
         if _knows_sources(cursor):
             from deltaic.engine.duckdb.sources import ScanSource
@@ -86,7 +87,7 @@ def _knows_sources(cursor: duckdb.DuckDBPyConnection) -> bool:
 
 
 def rows_of(files: pa.Table) -> int | None:
-    """About how many rows these files (rows of `add`) have; None where their statistics do not say."""
+    """Estimates how many rows these files (rows of `add`) have; None if their statistics lack the number."""
     if not files.num_rows:
         return 0
     sample = files.select(["size", "stats"]).slice(0, SAMPLED_FILES).to_pylist()

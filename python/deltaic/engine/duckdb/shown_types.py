@@ -16,7 +16,8 @@ else:
 
 
 def held_types(schema: Schema, *, keep_nulls: bool = False) -> Schema:
-    """The columns in the engine's types: nulls without a type are integers there."""
+    """Returns the columns in the types that DuckDB holds: nulls without a type become integers, and intervals
+    numbers."""
     types = [_held(field.type, keep_nulls) for field in schema]
     if all(one is field.type for one, field in zip(types, schema, strict=True)):
         return schema
@@ -34,7 +35,7 @@ def _held(data_type: DataType, keep_nulls: bool) -> DataType:
 
 
 def _nested(data_type: DataType) -> DataType:
-    """A nested type with numbers in place of intervals."""
+    """Returns a nested type with numbers in place of intervals."""
     if isinstance(data_type, Array):
         return Array(_nested(data_type.element), data_type.contains_null)
     if isinstance(data_type, Map):
@@ -45,7 +46,8 @@ def _nested(data_type: DataType) -> DataType:
 
 
 def shown_type(data_type: DataType, held: pa.DataType) -> pa.DataType:
-    """The type of a result in Arrow. pyarrow has no interval of months alone."""
+    """Returns the Arrow type of a result. Intervals of months become `month_day_nano_interval`, because
+    pyarrow has no interval of months alone."""
     if is_day_time(data_type):
         return pa.duration("us")
     if isinstance(data_type, Array):
@@ -67,7 +69,7 @@ def shown_type(data_type: DataType, held: pa.DataType) -> pa.DataType:
 
 
 def shown_values(column: pa.Array, data_type: DataType) -> pa.Array:
-    """A column of the engine in its type in Arrow."""
+    """Converts a column of DuckDB to the Arrow type of the result."""
     if data_type == "void":
         return pa.nulls(len(column))
     if holds(data_type, is_day_time):

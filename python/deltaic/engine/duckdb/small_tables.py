@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_COPIES = 100
-"""Maximum number of copies in a database. Beyond it, those go that were not read for the longest time."""
+"""Maximum number of copies in a database. Above it, the copies that were read least recently are dropped."""
 _numbers = itertools.count()
 
 

@@ -43,7 +43,7 @@ _MOST_NESTED = 50
 class ScanSource(ArrowScanSource):
     """The rows of `scan`. `read` opens a scan of some of its columns in an encoding
     (`planning.opening.open_scan`). `retyped` gives the schema that a stream of this schema is read under, of
-    the same layout. `rows`: about how many there are.
+    the same layout. `rows`: the estimated number of rows.
     `keep`: as `Snapshot.keep`, for results that the next query of the scan uses again."""
 
     schema_is_stable = True
@@ -74,11 +74,11 @@ class ScanSource(ArrowScanSource):
         return self._rows
 
     def keep_filters(self, learned: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """From now on the scan applies the filters that DuckDB offered so far, and accepts no other. DuckDB
+        """Makes the scan apply the filters that DuckDB has offered so far, and accept no further ones. DuckDB
         then keeps its own filter above the scan, so its order of joins takes into account that fewer rows are
-        left. Only for a source that the query reads in one place: the filters of two places would both be
-        applied to each. Returns the filters; `learned`: those of a former call, for the same query of the
-        same columns."""
+        left. Call this only for a source that the query reads in one place: the filters of two places would
+        both be applied to each. Returns the filters. `learned`: the result of an earlier call, for the same
+        query and the same columns."""
         if learned is None:
             learned = tuple(predicate.json for predicate in self._predicates.values())
 
@@ -94,7 +94,7 @@ class ScanSource(ArrowScanSource):
         return bool(self._kept or self._required)
 
     def require(self, predicate: _core.Predicate) -> None:
-        """From now on the scan leaves out rows for which this predicate does not hold."""
+        """Makes the scan leave out rows for which this predicate is not true."""
         self._required.append(predicate)
 
     @property
@@ -105,8 +105,8 @@ class ScanSource(ArrowScanSource):
         return item.type if (item := self._scan.schema.get(column)) is not None else None
 
     def among_keys(self, column: str, target: ScanSource, name: str, most: int) -> _core.Predicate | None:
-        """Predicate that column `name` of the target is one of the values of `column` in the rows that pass
-        the filters (`Predicate.among`). None if there are more than half as many values as rows."""
+        """Returns the predicate that column `name` of the target is one of the values of `column` in the rows
+        that pass the filters (`Predicate.among`). None if there are more than half as many values as rows."""
 
         def predicate() -> _core.Predicate | None:
             import pyarrow as pa
@@ -174,8 +174,9 @@ def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
 
 
 def _encoding(scan: Scan) -> Encoding:
-    """Decimals of few digits as the files have them, texts as dictionaries where the files have them as such,
-    all other texts as views: DuckDB computes more slowly on a dictionary that has a value for each row."""
+    """Returns the encoding in which the scan's columns are read: decimals of few digits as integers, texts as
+    dictionaries if the files store them as dictionaries, all other texts as views. DuckDB computes more
+    slowly on a dictionary that has a value for each row."""
     decimals, texts = list[str](), list[str]()
     for name in scan.columns:
         data_type = item.type if (item := scan.schema.get(name)) is not None else None
@@ -193,8 +194,8 @@ def _encoding(scan: Scan) -> Encoding:
 
 
 def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
-    """The filter as JSON of `_core.Predicate`. Raises NotExpressible if the predicate tree has no such
-    form."""
+    """Returns the filter as JSON of `_core.Predicate`. Raises NotExpressible if the predicate tree has no
+    such form."""
     if depth > _MOST_NESTED:
         raise NotExpressible
     match node:
@@ -234,7 +235,7 @@ def _path(column: Col, scan: Scan) -> list[str]:
 
 
 def _text(literal: Lit) -> str:
-    """The literal as text, as PROTOCOL.md's "Partition Value Serialization" of its column's type."""
+    """Returns the literal as text, as PROTOCOL.md's "Partition Value Serialization" of its column's type."""
     value: Any = literal.value
     if literal.type == "VARCHAR" and isinstance(value, str):
         return value
