@@ -16,15 +16,21 @@ import pytest
 import deltaic
 from deltaic.commands.alter import Alter
 from deltaic.commands.optimize import Optimize
-from deltaic.several_tables import transaction
+from deltaic.pictures.picture import Picture
+from deltaic.several_tables import TableTransaction, transaction
 from deltaic.sql.statement import sql
 
-CLASSES = (deltaic.DeltaTable, deltaic.Merge, Alter, Optimize, deltaic.Rows, deltaic.Schema)
+CLASSES = (
+    *(deltaic.DeltaTable, deltaic.Merge, Alter, Optimize, deltaic.Rows, Picture, TableTransaction),
+    *(deltaic.Schema, deltaic.Field, deltaic.Struct, deltaic.Array, deltaic.Map),
+    *(deltaic.AddFile, deltaic.CommitOptions, deltaic.ColumnOptions, deltaic.ParquetOptions),
+)
 FUNCTIONS = (deltaic.write, sql, deltaic.configure, transaction, deltaic.col, deltaic.lit)
 # Plain properties, whose first line says all; and what is no method of users.
 WITHOUT = {
     *("version", "location", "schema", "storage_options", "metadata", "protocol", "cardinality"),
-    *("of", "computed", "of_query", "distinct"),
+    *("id", "svg", "notes"),
+    *("of", "computed", "of_query", "distinct", "to_core"),
 }
 # An example that needs an Iceberg table.
 NOT_RUN = {"DeltaTable.convert_iceberg"}
@@ -34,7 +40,9 @@ def documented() -> Iterator[tuple[str, str]]:
     for owner in CLASSES:
         yield owner.__name__, owner.__doc__ or ""
         for name, member in vars(owner).items():
-            if not name.startswith("_") and name not in WITHOUT and member.__doc__ is not None:
+            if name.startswith("_") or name in WITHOUT or name in getattr(owner, "__dataclass_fields__", ()):
+                continue
+            if member.__doc__ is not None:
                 yield f"{owner.__name__}.{name}", member.__doc__
     for function in FUNCTIONS:
         yield function.__name__, function.__doc__ or ""
@@ -75,7 +83,7 @@ class Checker(doctest.OutputChecker):
 
 
 @pytest.fixture
-def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """What the examples name: a table `flights` with some versions, `plain` without deletion vectors, rows,
     folders."""
     monkeypatch.chdir(tmp_path)
@@ -99,19 +107,26 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     day.mkdir(parents=True)
     pq.write_table(pa.table({"id": [1]}), day / "a.parquet")
     stock = deltaic.write("stock", {"item": ["cup"], "count": [3]})
-    return {
-        **{
-            "deltaic": deltaic,
-            "pa": pa,
-            "pq": pq,
-            "table": table,
-            "plain": plain,
-            "numbered": numbered,
-            "rows": table.scan(),
-        },
-        **{"news": pa.table({"id": [1], "origin": ["JFK"], "delay": [6]}), "stock": stock, "stored": None},
-        "orders": deltaic.write("orders", {"id": [1], "item": ["cup"]}),
-    }
+    orders = deltaic.write("orders", {"id": [1], "item": ["cup"]})
+    with transaction(orders, stock) as staged:
+        yield {
+            **{
+                "deltaic": deltaic,
+                "pa": pa,
+                "pq": pq,
+                "table": table,
+                "plain": plain,
+                "numbered": numbered,
+                "rows": table.scan(),
+            },
+            **{
+                "news": pa.table({"id": [1], "origin": ["JFK"], "delay": [6]}),
+                "stock": stock,
+                "stored": None,
+            },
+            **{"orders": orders, "t": staged},
+            "delivered": {"item": ["cup"], "count": [2]},
+        }
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if examples(name) and name not in NOT_RUN])

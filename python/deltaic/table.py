@@ -739,10 +739,11 @@ class DeltaTable(metaclass=ExplainedNames):
         columns or other rules.
         `commit`: CommitOptions.
 
-        Returns a dict: `num_files` (added files), `num_output_bytes` (their bytes), and with "overwrite" or
-        `remove` also numbers of removed files and rows. Raises InvalidArgumentError (a file that comes twice,
-        does not exist or lies outside the table), SchemaMismatchError, ConstraintViolationError, conflicts
-        with concurrent commits and CommitUnknownError.
+        Returns a dict: `num_files` (added files), `num_output_bytes` (their bytes); with "overwrite" or
+        `remove` also `num_removed_files` and `num_removed_bytes`, and with `where` the keys of `delete`.
+        Raises InvalidArgumentError (a file that is named twice, does not exist or lies outside the table),
+        SchemaMismatchError, ConstraintViolationError, conflicts with concurrent commits and
+        CommitUnknownError.
 
         >>> rows = pa.table({"id": [7], "origin": ["LGA"], "delay": [3]})
         >>> pq.write_table(rows, f"{plain.location}/new.parquet")

@@ -36,12 +36,16 @@ Mode = Literal["append", "overwrite"]
 
 @dataclass(frozen=True)
 class AddFile:
-    """A Parquet file in the table's folder.
+    """A Parquet file in the table's folder, for `DeltaTable.add_files`. With it, neither the size nor the
+    statistics of the file must be read.
 
     `path`: relative to the table, decoded (`a b.parquet`, not `a%20b.parquet`). `size`: bytes.
-    `partition_values`: a dict from the name of a partition column to its value.
-    `modification_time`: ms since 1970; None to ask the store.
-    `stats`: statistics as in PROTOCOL.md, a dict or JSON text; None to read them from the footer."""
+    `partition_values`: a dict from the name of a partition column to its value; default: none.
+    `modification_time`: ms since 1970; None (the default) takes the time from the store.
+    `stats`: statistics as in PROTOCOL.md, a dict or JSON text; None (the default) reads them from the footer.
+
+    >>> new = deltaic.AddFile("new.parquet", size=1042, stats={"numRecords": 3})
+    """
 
     path: str
     size: int = field(kw_only=True)

@@ -64,8 +64,17 @@ class ResultType(str):
 class Field:
     """A column or a field of a struct.
 
-    `metadata`: JSON values by key, PROTOCOL.md's keys and any others. An unknown type is an
-    InvalidArgumentError.
+    `name` (str). `type`: Delta's name of a primitive type (`"long"`, `"decimal(10,2)"`), or a `Struct`,
+    `Array` or `Map`. `nullable`: False for a NOT NULL column; default True.
+    `metadata`: a dict of JSON values, with PROTOCOL.md's keys (`comment`, `CURRENT_DEFAULT`, ...) and any
+    others; default: none.
+
+    Raises InvalidTypeError (a name that is no string, `nullable` that is no bool) and InvalidArgumentError
+    (an unknown type).
+
+    >>> price = deltaic.Field("price", "decimal(10,2)", nullable=False, metadata={"comment": "in euros"})
+    >>> deltaic.Schema([price]).to_ddl()
+    "price decimal(10,2) not null comment 'in euros'"
     """
 
     name: str
@@ -85,7 +94,12 @@ class Field:
             object.__setattr__(self, "metadata", ReadOnlyDict(self.metadata))
 
     def with_(self, **changes: Any) -> Field:
-        """Returns the field with some of name, type, nullable and metadata replaced."""
+        """Returns a copy of the field with other values of `name`, `type`, `nullable` or `metadata`. Raises
+        the errors of `Field`.
+
+        >>> deltaic.Field("id", "long").with_(nullable=False)
+        Field('id', 'long', nullable=False)
+        """
         parts = {"name": self.name, "type": self.type, "nullable": self.nullable, "metadata": self.metadata}
         return type(self)(**{**parts, **changes})
 
@@ -98,7 +112,13 @@ class Field:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct type. Two fields must not have names that are equal without case."""
+    """A struct type. `fields`: `Field`s in order. Two fields whose names differ only in case are an
+    InvalidArgumentError.
+
+    >>> point = deltaic.Struct([deltaic.Field("x", "double"), deltaic.Field("y", "double")])
+    >>> deltaic.Schema([deltaic.Field("at", point)]).to_ddl()
+    'at struct<x: double, y: double>'
+    """
 
     fields: tuple[Field, ...]
 
@@ -111,7 +131,12 @@ class Struct:
 
 @dataclass(frozen=True)
 class Array:
-    """An array type. `contains_null`: True if elements may be null."""
+    """An array type. `element`: the type of its elements. `contains_null`: True (the default) if elements may
+    be null. An unknown type is an InvalidArgumentError.
+
+    >>> deltaic.Schema([deltaic.Field("tags", deltaic.Array("string"))]).to_ddl()
+    'tags array<string>'
+    """
 
     element: DataType
     contains_null: bool = True
@@ -122,7 +147,12 @@ class Array:
 
 @dataclass(frozen=True)
 class Map:
-    """A map type. Keys are never null. `value_contains_null`: True if values may be null."""
+    """A map type. `key`, `value`: the types of keys and values; a key is never null. `value_contains_null`:
+    True (the default) if values may be null. An unknown type is an InvalidArgumentError.
+
+    >>> deltaic.Schema([deltaic.Field("counts", deltaic.Map("string", "long"))]).to_ddl()
+    'counts map<string, bigint>'
+    """
 
     key: DataType
     value: DataType
