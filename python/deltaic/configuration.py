@@ -72,7 +72,8 @@ class Configuration:
 
 _lock = module_lock()
 _process: tuple[Configuration, tuple[_Layer, ...]] = (Configuration(), ())
-"""The process's settings, and changes of them that may still turn out to be those of a `with` block."""
+"""The process's settings, and the changes of calls of `configure` whose result still exists, so that a `with`
+block may enter it: the changes then apply to that block instead of the process."""
 _context: ContextVar[tuple[_Layer, ...]] = ContextVar("deltaic configuration", default=())
 """Changes of the `with` blocks around the running code, the innermost one last."""
 
@@ -113,15 +114,16 @@ def budget() -> memory.Budget:
 
 
 class Setting:
-    """The result of `configure`. In a `with` statement its changes are those of the running context (thread
-    or asyncio task) alone, until the block ends; without `with` they are the process's, and stay."""
+    """The result of `configure`. In a `with` statement, its changes apply only to the running context (a
+    thread or an asyncio task), until the block ends. Without `with`, they apply to the whole process, and
+    stay."""
 
     def __init__(self, changes: Mapping[str, Any]) -> None:
         global _process
         self._layer = _Layer(changes, weakref.ref(self))
         with _lock:
             configuration, layers = _process
-            while layers and layers[0].setting() is None:  # freed: no `with` can enter it
+            while layers and layers[0].setting() is None:  # freed, so no `with` can enter it
                 configuration, layers = replace(configuration, **layers[0].changes), layers[1:]
             _process = configuration, (*layers, self._layer)
         if blocks := _context.get():  # a call within a `with` block overrides the settings of the block

@@ -40,7 +40,9 @@ def load(*names: str) -> None:
         done.wait()
 
 
-class _Deferred:
+class _LazyModule:
+    """A module that is imported when one of its attributes is first used."""
+
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
@@ -51,4 +53,4 @@ class _Deferred:
         return value
 
 
-pyarrow = _Deferred("pyarrow")
+pyarrow = _LazyModule("pyarrow")

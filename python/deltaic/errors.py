@@ -231,9 +231,3 @@ def placed(place: Callable[[DeltaError], str | None]) -> Iterator[None]:
         if known is None or (error.where or "").startswith(known):
             raise
         raise error.within(known) from None
-
-
-def add_note(error: BaseException, text: str) -> None:
-    """Adds a note to an exception of another library, if Python has notes (3.11)."""
-    if hasattr(error, "add_note"):
-        error.add_note(text)

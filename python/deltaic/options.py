@@ -194,7 +194,7 @@ class ParquetOptions:
     default: ColumnOptions = ColumnOptions()
     columns: Mapping[str, ColumnOptions] = field(default_factory=dict)
 
-    # Our name -> the writer's.
+    # Attribute of ParquetOptions -> option of `_core.write`.
     _SIZES: ClassVar[dict[str, str]] = {
         "max_row_group_size": "max_row_group_rows",
         "data_page_size_limit": "data_page_size",

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["comment", "string", "quoted", "number", "word", "symbol", "open", "end"]
 
-# What most texts have most of comes first. A word may begin with digits (`2024_sales`), unless it is a number
-# with its suffix (`5L`, `1e3`, `2BD`).
+# The most frequent kinds of tokens come first, for speed. A word may begin with digits (`2024_sales`), unless
+# it is a number with its suffix (`5L`, `1e3`, `2BD`).
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<word>(?!\d+(?:[eE][+-]?\d+)?(?:[LSYFDlsyfd]|[bB][dD])?\b|[rR]['"])\w+)
@@ -76,7 +76,7 @@ def tokens(text: str) -> list[Token]:
                 token.start,
                 end or len(text),
             )
-            # what stands behind the first `*/` was read as code
+            # The text after the first `*/` was read as code, so it is read again from the comment's real end.
             rest = tokens(" " * whole.end + text[whole.end :])
             return [*found[:index], whole, *rest]
     return found

@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltaic import configuration
 from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, small_size
 from deltaic.commands.optimize_rewrite import Job, Rewrite, partition_keys
-from deltaic.errors import DeltaConcurrentModificationException, add_note
+from deltaic.errors import DeltaConcurrentModificationException
 from deltaic.log import background
 from deltaic.transaction import giving_way
 from deltaic.transaction.giving_way import Gate
@@ -62,10 +62,8 @@ def compact_after(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapsh
         # on a thread, so that an exception of a signal handler is not taken for a failed compaction
         return Worker(compact).result()
     except BaseException as error:
-        add_note(
-            error,
-            f"{committed.location}: the write is committed as version {committed.version}; do not do it"
-            " again",
+        error.add_note(
+            f"{committed.location}: the write is committed as version {committed.version}; do not do it again"
         )
         raise
 

@@ -22,7 +22,8 @@ from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct,
 
 NAME_MAPPING = "schema.name-mapping.default"
 _FIELD_ID = b"PARQUET:field_id"
-# Iceberg's names of what lies below arrays and maps; Parquet writers call it otherwise.
+# Iceberg's names of the elements of arrays and of the keys and values of maps. Parquet writers use other
+# names.
 _ELEMENT, _KEY, _VALUE = "element", "key", "value"
 
 

@@ -84,7 +84,7 @@ def _known_outside(store: _core.Store, paths: pa.Array) -> pa.Array:
 def _common_folder(places: pa.Array, root: str) -> str:
     """Returns the innermost folder below `root` that has all these places, so that no other table is
     listed."""
-    ends = pc.min_max(places).as_py()  # what the first and the last path have in common, all have
+    ends = pc.min_max(places).as_py()  # folders that the first and the last path share, all paths share
     folders = [ends[end][len(root) + 1 :].rpartition("/")[0] for end in ("min", "max")]
     return f"{root}/{os.path.commonpath(folders)}".rstrip("/")
 

@@ -30,8 +30,8 @@ _MOST_TABLES = 8
 _MOST_FILES = 10_000
 # Maximum bytes of the log of an opened table that is remembered before its file actions are read
 _MOST_BYTES = 1024**2
-# Age in ms of the newest file of a log from which on a later change gives a file another time than those that
-# the listing had. Some file systems have times of two seconds.
+# Minimum age (ms) of the newest file of a log at which the version is remembered. A younger file could be
+# replaced without a new modification time, because some file systems store times in steps of two seconds.
 _SETTLED = 5_000
 
 
@@ -122,7 +122,7 @@ def _identity(location: str, name: str) -> tuple[int, int, int] | None:
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _OpenedVersion:
     """A snapshot, with the configuration that it was opened with, and the identities of its log's folder and
     newest commit."""
 
@@ -137,7 +137,7 @@ class _OpenedTables(ProcessState):
 
     def reset(self) -> None:
         self._lock = threading.Lock()
-        self._snapshots: OrderedDict[str, _Opened] = OrderedDict()
+        self._snapshots: OrderedDict[str, _OpenedVersion] = OrderedDict()
 
     def load(self, store: _core.Store) -> Snapshot:
         """Loads the newest version of a table, which may be one that was loaded before."""
@@ -159,7 +159,8 @@ class _OpenedTables(ProcessState):
         count, times = snapshot.file_count_if_read, snapshot.log_times
         is_small = snapshot.log_size <= _MOST_BYTES if count is None else count <= _MOST_FILES
         is_small_and_old = is_small and bool(times) and max(times) < now - _SETTLED
-        # The folder is looked at before and behind the listing: another may have come meanwhile.
+        # The identity of the folder is compared with that before the listing: the table may have been deleted
+        # and created again in between.
         if (
             is_small_and_old
             and folder is not None
@@ -167,7 +168,7 @@ class _OpenedTables(ProcessState):
             and folder == _identity(location, "_delta_log")
         ):
             with self._lock:
-                self._snapshots[location] = _Opened(snapshot, current, folder, commit)
+                self._snapshots[location] = _OpenedVersion(snapshot, current, folder, commit)
                 while len(self._snapshots) > _MOST_TABLES:
                     self._snapshots.popitem(last=False)
         return snapshot

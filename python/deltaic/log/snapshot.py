@@ -49,9 +49,10 @@ _NOTHING = object()
 
 
 @dataclass
-class _Appended:
-    """What a version and the versions that `Snapshot.with_appends` made of it share, so that each commit is
-    read once. `newest`: the file actions of the newest of these versions that were read."""
+class _SharedActions:
+    """File actions that a version shares with the versions that `Snapshot.with_appends` made from it, so that
+    each commit is read once. `newest`: the file actions of the newest of these versions that has been
+    read."""
 
     newest: _core.Snapshot
 
@@ -96,7 +97,7 @@ class Snapshot:
         self.is_unwritten = segment is not None and segment.is_unwritten
         self.is_staged = False
         self._unread: tuple[_core.Snapshot, tuple[tuple[int, str], ...]] | None = None
-        self._appended: _Appended | None = None
+        self._appended: _SharedActions | None = None
         if core is not None:
             self._check(core)
             if before is not None and before._defined_as(core):
@@ -231,7 +232,7 @@ class Snapshot:
             modified,
         )
         later._lock, later.is_unwritten = threading.Lock(), False
-        later._appended = self._appended if self._appended is not None and unread else _Appended(core)
+        later._appended = self._appended if self._appended is not None and unread else _SharedActions(core)
         return later
 
     def through(self, store: _core.Store) -> Snapshot:

@@ -111,12 +111,13 @@ def _ranked(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]
 
 
 def _common_beginning(values: Sequence[object]) -> int:
-    """Characters that all values begin with and that labels leave out: those of `https://a.org/x1` and
-    `https://a.org/x2` show as `…x1` and `…x2`. None where the labels are short enough with them."""
+    """Returns the number of characters at the beginning of all values that labels leave out: the labels of
+    `https://a.org/x1` and `https://a.org/x2` are `…x1` and `…x2`. Returns 0 if all labels are short
+    enough."""
     texts = [str(value) for value in values]
     if len(texts) < 2 or all(len(text) <= _LABEL for text in texts):
         return 0
-    first, last = texts[0], texts[-1]  # what these begin with, all do, as they are in order
+    first, last = texts[0], texts[-1]  # sorted: a prefix of both is a prefix of all
     return next(
         (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
         min(len(first), len(last)),

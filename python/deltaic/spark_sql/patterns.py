@@ -1,6 +1,6 @@
 """LIKE and regular expressions. A literal pattern that means the same in Java and in RE2 is matched by
-DuckDB's RE2; kernels match all other patterns (`rust/src/expressions/regex.rs`). The pattern of LIKE must be
-a literal."""
+DuckDB's RE2; kernels match all other patterns (`rust/src/expressions/regex.rs`). A pattern of LIKE may come
+from a column; it is then checked for each row."""
 
 from __future__ import annotations
 

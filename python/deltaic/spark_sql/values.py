@@ -72,11 +72,11 @@ _PRIMITIVE_SQL = {
 }
 
 
-class _Missing:
+class _NoConstant:
     """The `constant` of a value that is no literal. None is the constant of the literal NULL."""
 
 
-MISSING = _Missing()
+MISSING = _NoConstant()
 
 
 class Limits(NamedTuple):

@@ -29,7 +29,6 @@ from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
     UnsupportedFeatureError,
-    add_note,
 )
 from deltaic.log import history, intents
 from deltaic.log.intents import Intent
@@ -135,10 +134,9 @@ class SeveralTables:
             if worker.withdrawn:
                 self.discard()
             elif worker.stopping and self.is_committed is not False:
-                add_note(
-                    error,
+                error.add_note(
                     f"transaction {self.id} is, or may be, committed: look for it in the history before doing"
-                    " it again",
+                    " it again"
                 )
             raise
 
@@ -183,10 +181,9 @@ class SeveralTables:
             if self.is_committed is None and not isinstance(error, CommitError):
                 for transaction, _ in members:
                     transaction.in_doubt = True
-                add_note(
-                    error,
-                    f"transaction {self.id} ({self._operations()}): whoever opens one of its tables learns"
-                    " what became of it",
+                error.add_note(
+                    f"transaction {self.id} ({self._operations()}): open one of its tables to learn if it is"
+                    " committed"
                 )
             else:
                 self._abort(parts, tables)

@@ -23,7 +23,6 @@ from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
     TableAlreadyExistsError,
-    add_note,
     check_instance,
 )
 from deltaic.log import catalog, checkpoint, checksum, manifests, recent
@@ -334,7 +333,7 @@ class Transaction:
             text = f"{self.operation} may be committed: look for it in the history before doing it again"
         else:
             return
-        add_note(error, f"{self.store.location}: {text}")
+        error.add_note(f"{self.store.location}: {text}")
 
     def _commit(self, metrics: Callable[[], Mapping[str, int]], worker: Worker[Snapshot]) -> Snapshot:
         try:

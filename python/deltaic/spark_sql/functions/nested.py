@@ -314,8 +314,8 @@ def _aggregate(translator: Translator, node: Any) -> Value:
     body = body_of(translator, node.expressions[2], [(names[0], start.type), (names[1], kind.element)])
     if not v.same_but_nulls(body.type, start.type):
         raise v.mismatch("aggregate", start.type, body.type)
-    # The engine's list_reduce wants a start of the list's own type: where it has another both travel in a
-    # struct.
+    # DuckDB's list_reduce requires a start value of the type of the list's elements. If the types differ,
+    # each value is a struct with a field for both: `{a: start, e: element}`.
     boxed_type = f"STRUCT(a {v.duckdb_type(start.type)}, e {v.duckdb_type(kind.element)})"
     empty = f"CAST(NULL AS {v.duckdb_type(start.type)})"
     boxed = (
