@@ -31,7 +31,7 @@ pub fn processors() -> usize {
 /// Maximum number of threads of one call.
 const MOST_THREADS: usize = 8;
 
-/// Returns the number of threads that share so many pieces of work.
+/// Returns the number of threads for this many pieces of work: at most one for each piece and processor.
 pub fn threads_for(pieces: usize) -> usize {
     if pieces <= 1 { pieces } else { processors().min(MOST_THREADS).min(pieces) }
 }

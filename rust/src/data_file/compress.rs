@@ -4,8 +4,8 @@
 
 use arrow::datatypes::ArrowNativeType;
 
-/// Returns the values whose bit is set. `room`: at least as many as there are. `whole`: check first if all
-/// values of a group are kept, which is faster if few are not.
+/// Returns the values whose bit is set. `room`: an upper bound of their number. `whole`: true to check first
+/// if all eight values of a group are kept, which is faster if few values are removed.
 pub fn compress<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], room: usize, whole: bool) -> Vec<T> {
     // Each group is written as a whole; the next one overwrites its end.
     let mut kept = Vec::with_capacity(room + 8);
@@ -54,21 +54,22 @@ fn by_instruction<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut
     if !(is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")) {
         return false;
     }
-    // SAFETY: the processor has the instruction.
+    // SAFETY: `is_x86_feature_detected` has found the instruction.
     let count = unsafe { instruction::count(bits) };
     let free = kept.spare_capacity_mut();
     if free.len() < count + 8 {
         return false;
     }
-    // SAFETY: the processor has the instructions. There is a byte of `bits` for each of `blocks`, so what is
-    // read is theirs; a group is written behind all that was kept before it, `count` values at most, and
-    // eight more are free. Any bits are a number of this width.
+    // SAFETY: `is_x86_feature_detected` has found the instructions. `bits` has one byte for each block, so
+    // only `blocks` are read. Each group of eight is written after the values that were kept before it, which
+    // are at most `count`, and `free` has room for `count` and eight values. Any bits are a valid number of
+    // this width.
     match size_of::<T>() {
         8 => unsafe { instruction::of_8_bytes(blocks.as_ptr().cast(), bits, free.as_mut_ptr().cast()) },
         4 => unsafe { instruction::of_4_bytes(blocks.as_ptr().cast(), bits, free.as_mut_ptr().cast()) },
         _ => return false,
     }
-    // SAFETY: so many have been written behind those that were there.
+    // SAFETY: `count` values have been written after the values that `kept` had before.
     unsafe { kept.set_len(kept.len() + count) };
     true
 }
@@ -84,12 +85,12 @@ mod instruction {
     }
 
     /// # Safety
-    /// The processor has these features, `from` holds eight values for each of `bits`, `into` has room for
-    /// those kept and eight more.
+    /// The processor must have these features. `from` must hold eight values for each byte of `bits`, and
+    /// `into` must have room for the values whose bit is set and eight more.
     #[target_feature(enable = "avx512f,popcnt")]
     pub(super) unsafe fn of_8_bytes(mut from: *const i64, bits: &[u8], mut into: *mut i64) {
         for &bits in bits {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees the features, the values of `from` and the room of `into`.
             unsafe {
                 _mm512_storeu_epi64(into, _mm512_maskz_compress_epi64(bits, _mm512_loadu_epi64(from)));
                 from = from.add(8);
@@ -99,12 +100,12 @@ mod instruction {
     }
 
     /// # Safety
-    /// As above.
+    /// The conditions of `of_8_bytes`.
     #[target_feature(enable = "avx512f,popcnt")]
     pub(super) unsafe fn of_4_bytes(mut from: *const i32, bits: &[u8], mut into: *mut i32) {
         for &bits in bits {
-            // SAFETY: as the caller says; of the wide register only the eight lower values are loaded and
-            // stored.
+            // SAFETY: the caller guarantees the features, the values of `from` and the room of `into`. Only
+            // the eight lower values of the register of sixteen are loaded and stored.
             unsafe {
                 let block = _mm512_castsi256_si512(_mm256_loadu_si256(from.cast()));
                 let kept = _mm512_maskz_compress_epi32(u16::from(bits), block);

@@ -74,7 +74,7 @@ fn repeat(value: &ArrayRef, count: usize) -> Result<ArrayRef> {
     }
 }
 
-/// True if the bytes of so many texts can be addressed by 32-bit offsets.
+/// True if the bytes of `count` copies of the text can be addressed by 32-bit offsets.
 fn fits(text: &str, count: usize) -> bool {
     text.len().checked_mul(count).is_some_and(|bytes| i32::try_from(bytes).is_ok())
 }

@@ -107,8 +107,8 @@ impl<'a> RowMask<'a> {
             Some(33..=64) => self.short::<_, 64>(column, bits),
             _ => self.run_by_run(column),
         };
-        // SAFETY: each value is one of `column`, whole, so it is valid where those are; the ends ascend from
-        // 0 to the number of bytes.
+        // SAFETY: each value is a complete value of `column`, so it is valid UTF-8 if `column` is; the
+        // offsets ascend from 0 to the number of bytes.
         #[allow(unsafe_code)]
         unsafe {
             GenericByteArray::new_unchecked(OffsetBuffer::new_unchecked(ends.into()), kept.into(), None)
@@ -154,7 +154,7 @@ impl<'a> RowMask<'a> {
             }
             (seen, row, byte) = (seen + 8, row + place, byte + end);
         }
-        // The last values end nearer than `WIDTH` to the end.
+        // The last values are copied by their lengths: `WIDTH` bytes from their start would exceed `values`.
         for (index, pair) in offsets[seen..].windows(2).enumerate() {
             if bits[(seen + index) / 8] >> (index % 8) & 1 == 1 {
                 let value = &values[pair[0] as usize..pair[1] as usize];
@@ -166,8 +166,9 @@ impl<'a> RowMask<'a> {
                 row += 1;
             }
         }
-        // SAFETY: each value that is kept was written from the end of the one before it on, and is no longer
-        // than what is written of it; its end was written behind theirs.
+        // SAFETY: each kept value was written completely, directly after the kept value before it, so the
+        // first `byte` bytes are initialized; its end was written after the end of the value before it, so
+        // the first `row` ends are.
         #[allow(unsafe_code)]
         unsafe {
             bytes.set_len(byte);

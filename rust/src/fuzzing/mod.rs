@@ -1,8 +1,8 @@
 //! Entry points of the fuzz targets in `fuzz/`, one for each parser of bytes. Compiled for fuzzing
 //! and tests only.
 //!
-//! Each takes any bytes and checks the property in its comment. Returning an error is correct. A panic, more
-//! memory than the fuzzer's limit, or more than a few seconds is a bug.
+//! Each takes any bytes (the input in its comment) and checks the property in its comment. The parser may
+//! return an error. A panic, more memory than the fuzzer's limit, or more than a few seconds is a bug.
 
 #![allow(clippy::expect_used, clippy::panic)] // a broken property ends the fuzzer with its message
 
@@ -55,12 +55,13 @@ const COMMIT: &str = "_delta_log/00000000000000000000.json";
 /// Maximum number of rows that are read of a data file, as a few bytes may hold billions of equal rows.
 const MOST_ROWS: usize = 1 << 17;
 
-/// The first `N` bytes, and the rest.
+/// Returns the first `N` bytes, and the rest.
 fn head<const N: usize>(data: &[u8]) -> Option<([u8; N], &[u8])> {
     data.split_first_chunk::<N>().map(|(first, rest)| (*first, rest))
 }
 
-/// Bytes of a deletion vector: a set that is read equals itself after writing and reading again.
+/// Input: the bytes of a deletion vector. Property: a vector that is read equals the vector that is read
+/// after writing it.
 pub fn vector(data: &[u8]) {
     let Ok(rows) = DeletionVector::from_bytes(data) else { return };
     let again = DeletionVector::from_bytes(&rows.to_bytes()).expect("what was written can be read");
@@ -69,9 +70,9 @@ pub fn vector(data: &[u8]) {
     assert_eq!(rows.max(), again.max());
 }
 
-/// Text of a deletion vector: a set that is read equals itself after writing and reading again; and a
-/// descriptor of 1 byte of storage type, 4 of size, 4 of cardinality, then its text, finds its file or
-/// its rows.
+/// Input: the Z85 text of a deletion vector. Property: a vector that is read equals the vector that is read
+/// after writing it. The input is also taken for a descriptor: 1 byte of storage type, 4 of size and 4 of
+/// cardinality, then its text. Property: a vector that the descriptor finds has its cardinality.
 pub fn vector_text(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(rows) = DeletionVector::from_inline(text)
@@ -100,9 +101,9 @@ pub fn vector_text(data: &[u8]) {
     }
 }
 
-/// A file of deletion vectors, behind 4 bytes of offset, 4 of size and 4 of cardinality, as it stands and
-/// with the size and the checksum of the vector put right, so that the fuzzer comes past them: what is read
-/// has the rows that the descriptor says.
+/// Input: 4 bytes of offset, 4 of size and 4 of cardinality, then a file of deletion vectors. The file is
+/// read as it is, and again with the correct size and checksum of the vector, so that the fuzzer gets past
+/// these checks. Property: a vector that is read has the cardinality of its descriptor.
 pub fn vector_file(data: &[u8]) {
     let Some(([o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3], file)) = head(data) else { return };
     let (offset, size) = (i32::from_le_bytes([o0, o1, o2, o3]), i32::from_le_bytes([s0, s1, s2, s3]));
@@ -136,8 +137,9 @@ pub fn vector_file(data: &[u8]) {
     }
 }
 
-/// Lines of a commit: actions on files are written and read again the same; a reader that leaves them in the
-/// log finds the same files; the commit compacted alone has them, too.
+/// Input: the lines of a commit. Properties: actions on files that are read equal those that are read after
+/// writing them; a reader that leaves them in the log (docs/decisions/actions-left-in-the-log.md) finds the
+/// same files; and so does a reader of the commit as a compacted file.
 pub fn commit(data: &[u8]) {
     let go_on = Interrupt::default();
     let store = OneFile::with(COMMIT, data);
@@ -171,8 +173,8 @@ pub fn commit(data: &[u8]) {
     }
 }
 
-/// Paths of the files of a version that has one commit, or one checkpoint of these parts; and how many they
-/// are said to be.
+/// Returns the paths of the files of a version that has one commit, or one checkpoint of these parts, and the
+/// number of files that the snapshot reports.
 fn live_paths(store: &Arc<dyn Store>, parts: &[String], hold: u64) -> Result<(Vec<String>, usize)> {
     let go_on = Interrupt::default();
     let commits = if parts.is_empty() { vec![(0, COMMIT.to_owned())] } else { Vec::new() };
@@ -185,8 +187,8 @@ fn live_paths(store: &Arc<dyn Store>, parts: &[String], hold: u64) -> Result<(Ve
     Ok((paths, selected.total_files))
 }
 
-/// A Parquet checkpoint: a reader that leaves actions in it finds the files that one finds that decodes all
-/// of them at once.
+/// Input: a Parquet checkpoint. Property: a reader that leaves actions in the checkpoint finds the same files
+/// as a reader that decodes all of them at once.
 pub fn checkpoint(data: &[u8]) {
     const NAME: &str = "_delta_log/00000000000000000000.checkpoint.parquet";
     let go_on = Interrupt::default();
@@ -201,7 +203,8 @@ pub fn checkpoint(data: &[u8]) {
     }
 }
 
-/// `_last_checkpoint`: the canonical form of a document is that of the document written anew.
+/// Input: the JSON of `_last_checkpoint`. Property: its canonical form does not change if the JSON is parsed
+/// and written again.
 pub fn last_checkpoint(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(form) = hint::canonical(text) else { return };
@@ -209,8 +212,8 @@ pub fn last_checkpoint(data: &[u8]) {
     assert_eq!(hint::canonical(&value.to_string()).expect("what was written can be read"), form);
 }
 
-/// A line with partition columns, then the JSON of a schema: what is read is written and read again the same,
-/// in each mode of column mapping.
+/// Input: a line with the names of partition columns, then the JSON of a schema. Property: a schema that is
+/// read equals the schema that is read after writing it, in each mode of column mapping.
 pub fn schema_json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (first, schema) = text.split_once('\n').unwrap_or(("", text));
@@ -229,7 +232,7 @@ pub fn schema_json(data: &[u8]) {
     }
 }
 
-/// The types that have a text form.
+/// Returns the types whose values can be partition values, which are text.
 fn primitive_types() -> [DataType; 13] {
     [
         DataType::Utf8,
@@ -248,8 +251,9 @@ fn primitive_types() -> [DataType; 13] {
     ]
 }
 
-/// 1 byte of the type, then the text of a partition value; and 8 bytes as a value of each type of so many
-/// bytes: what is read is written and read again the same, and no value but null becomes null.
+/// Input: 1 byte of the type, then the text of a partition value, whose first 8 bytes are also taken for a
+/// value of each type of numbers and times. Property: a value that is written as text and read again is the
+/// same value, and no value except null becomes null.
 pub fn partition_value(data: &[u8]) {
     let Some(([kind], rest)) = head(data) else { return };
     let types = primitive_types();
@@ -276,7 +280,7 @@ pub fn partition_value(data: &[u8]) {
     }
 }
 
-/// A value, its text, and the value of the text. `must`: it has a text.
+/// Checks that a value, written as text and read again, is the same value. `must`: true if it has a text.
 fn written_again(value: &ArrayRef, must: bool) {
     let texts = match format_array(value) {
         Ok(texts) => texts,
@@ -291,8 +295,8 @@ fn written_again(value: &ArrayRef, must: bool) {
     assert_eq!(format_array(&again).expect("it was written before"), texts);
 }
 
-/// Statistics of a file: no text of statistics is an error; bounds that files are skipped by are not narrower
-/// than those written.
+/// Input: the JSON of a file's statistics. Properties: no text of statistics is an error; the bounds by which
+/// files are skipped are not narrower than the bounds in the text.
 pub fn file_statistics(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let types = primitive_types();
@@ -323,8 +327,8 @@ pub fn file_statistics(data: &[u8]) {
     }
 }
 
-/// A path of the log: one inside the table is plain and relative, and its encoded form leads to it; one
-/// outside does not climb.
+/// Input: a path as the log has it. Properties: a path inside the table is plain and relative, and its
+/// encoded form leads to the same path; a path outside the table has no segment `..`.
 pub fn path(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for root in ["/data/table", "file:///data/table", "s3://bucket/table", "C:/data/table", TABLE] {
@@ -352,8 +356,8 @@ pub fn path(data: &[u8]) {
     }
 }
 
-/// JSON of a predicate: what is read is written and read again the same, and no file with a row that matches
-/// is skipped.
+/// Input: the JSON of a predicate. Properties: a predicate that is read equals the predicate that is read
+/// after writing it; no file with a matching row is skipped.
 pub fn predicate(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (schema, adds, files) = &*FILES;
@@ -378,8 +382,7 @@ pub fn predicate(data: &[u8]) {
     }
 }
 
-/// A data file: its footer, its columns as a schema of Delta, and the first rows of all columns, which fit
-/// that schema.
+/// Input: a data file. Property: the first rows of all columns have the schema that follows from the footer.
 pub fn data_file(data: &[u8]) {
     const NAME: &str = "part.parquet";
     let store = OneFile::with(NAME, data);
@@ -422,8 +425,8 @@ fn read_rows(
     Ok(())
 }
 
-/// A manifest list of Iceberg: what is read is written and read again the same; and a manifest whose entries
-/// are carried over.
+/// Input: a manifest list of Iceberg. Property: a list that is read equals the list that is read after
+/// writing it. The input is also taken for a manifest. Property: a manifest made of its entries can be read.
 pub fn manifest_list(data: &[u8]) {
     if let Ok(manifests) = iceberg::read_list(data)
         && let Ok(written) = iceberg::write_list(&manifests, "{}", 3)

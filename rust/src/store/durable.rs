@@ -21,8 +21,9 @@ const THREADS: usize = 32;
 /// 8 writers of 4 files each on ext4: 1,700 calls a second, against 580 with a thread for each file.
 const FEW: usize = 8;
 
-/// Time after a call of `sync` by one thread for which a call by another thread counts as beside it: threads
-/// that append to tables in turns do not meet in this file, as they spend more time in the interpreter.
+/// Time after a call of `sync` by one thread in which a call by another thread counts as concurrent. Threads
+/// that append to tables in turns rarely call `sync` at the same time, because they spend more time in the
+/// interpreter.
 const TURN: Duration = Duration::from_millis(100);
 /// Maximum number of roots in `SYNCED_ROOTS`; above it, all are forgotten.
 const MOST_ROOTS: usize = 1000;
