@@ -91,9 +91,7 @@ def test_a_managed_table(session: Any) -> None:
     session.sql("CREATE TABLE m (id INT, name STRING) USING parquet")
     session.sql("INSERT INTO m VALUES (1, 'x')")
     if ON_CONNECT:
-        with pytest.raises(
-            UnsupportedFeatureError, match=r"managed table on Spark Connect; found `default`\.`m`"
-        ):
+        with pytest.raises(UnsupportedFeatureError, match=r"is not supported; found `default`\.`m`"):
             session.sql("CONVERT TO DELTA m")
         return
     session.sql("CONVERT TO DELTA m")
@@ -218,7 +216,7 @@ def test_files_that_do_not_fit(session: Any, tmp_path: Path) -> None:
         session.sql("CONVERT TO DELTA away")
     session.sql(f"CREATE TABLE filled (id INT, x INT DEFAULT 5) USING parquet LOCATION '{tmp_path}/filled'")
     session.sql("INSERT INTO filled VALUES (1, 2)")
-    with pytest.raises(UnsupportedFeatureError, match="columns with defaults; found x"):
+    with pytest.raises(UnsupportedFeatureError, match="columns with defaults is not supported; found x"):
         session.sql("CONVERT TO DELTA filled")
     for name in ("other", "away", "filled"):
         assert details(session, name)["Provider"] == "parquet"

@@ -139,7 +139,7 @@ def test_a_sink_needs_a_path(sink: Sink) -> None:
     from pyspark.errors import IllegalArgumentException
 
     writer = sink.source().writeStream.format("delta")
-    with pytest.raises(IllegalArgumentException, match="is one path"):
+    with pytest.raises(IllegalArgumentException, match="has exactly one path"):
         writer.option("checkpointLocation", str(sink.place / "checkpoint")).start()
     assert not (sink.place / "checkpoint").exists()
 

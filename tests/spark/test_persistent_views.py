@@ -84,7 +84,9 @@ def test_a_column_of_a_view_is_described(based: Any) -> None:
 def test_schema_modes(based: Any) -> None:
     """What a view shows after its table has got a column, a wider type and fewer columns."""
     if not hasattr(based, "_jsparkSession"):
-        with pytest.raises(UnsupportedFeatureError, match="the schema mode of a view, on Spark Connect"):
+        with pytest.raises(
+            UnsupportedFeatureError, match="the schema mode of a view is not supported on Spark Connect"
+        ):
             based.sql("CREATE VIEW pv_evolved WITH SCHEMA EVOLUTION AS SELECT * FROM pv_base")
         return
     modes = {

@@ -469,7 +469,7 @@ def test_settings_of_the_session_say_what_options_do_not(tmp_path: Path, enabled
         ]
         DeltaTable(path, spark=enabled).delete("id = 200")
         assert [row["userMetadata"] for row in DeltaTable(path).history(3)] == ["of the session"] * 3
-        with pytest.raises(InvalidArgumentError, match="one of them"):
+        with pytest.raises(InvalidArgumentError, match="exclude each other"):
             new.write.format("delta").mode("overwrite").options(
                 replaceWhere="p = 1", partitionOverwriteMode="dynamic"
             ).save(path)

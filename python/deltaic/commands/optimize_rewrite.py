@@ -121,7 +121,8 @@ class Rewrite:
             self.snapshot.schema, self.snapshot.domains.get(DOMAIN)
         ):
             raise UnsupportedFeatureError(
-                "where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where)
+                "where= of OPTIMIZE on a clustered table, which has no partitions, is not supported",
+                found=repr(self.job.where),
             )
         files = planned.selection.adds
         if not planned.partition_only:

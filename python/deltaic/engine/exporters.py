@@ -353,7 +353,7 @@ def _table(columns: list[tuple[Any, Any]]) -> pa.Table:
             raise InvalidTypeError("a column name must be a string", found=repr(name)[:80])
     lengths = {name: len(values) for name, values in columns}
     if len(set(lengths.values())) > 1:
-        raise InvalidArgumentError("columns differ in length", found=lengths)
+        raise InvalidArgumentError("the columns differ in length", found=lengths)
     return pa.Table.from_arrays([values for _, values in columns], names=[name for name, _ in columns])
 
 

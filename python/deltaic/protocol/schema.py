@@ -384,7 +384,7 @@ class Schema(Sequence[Field]):
             path = split_path(path)
         check_instance(path, (list, tuple), "a column's name", "dotted text, or its parts")
         if not path:
-            raise InvalidArgumentError("an empty column name")
+            raise InvalidArgumentError("a column name is empty")
         current = self.field(path[0])
         names = [current.name]
         for part in path[1:]:

@@ -154,7 +154,7 @@ def _storage_level(name: str) -> Any:
 
     level = getattr(StorageLevel, name.upper(), None)
     if not isinstance(level, StorageLevel):
-        raise InvalidArgumentError("an unknown storage level", found=name, expected="such as DISK_ONLY")
+        raise InvalidArgumentError("unknown storage level", found=name, expected="such as DISK_ONLY")
     return level
 
 
@@ -238,7 +238,7 @@ def _enter(
             )
     if clauses is not None and clauses.schema_mode in ("BINDING", "EVOLUTION") and not has_jvm(spark):
         raise UnsupportedFeatureError(
-            "the schema mode of a view, on Spark Connect",
+            "the schema mode of a view is not supported on Spark Connect",
             found=clauses.schema_mode,
             expected="TYPE EVOLUTION",
         )

@@ -74,7 +74,7 @@ PLAIN: tuple[tuple[str, str], ...] = (
     (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
     (
         r"^property delta\.[\w.]+: not a|^delta\.logRetentionDuration is shorter|^no such protocol version"
-        r"|^a Delta table is one path"
+        r"|^a Delta table has exactly one path"
         r"|^the path of a table is empty|\d+ files of version \d+ are missing",
         ARGUMENT,
     ),

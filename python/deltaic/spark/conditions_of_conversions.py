@@ -22,7 +22,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "0AKDC",
         ANALYSIS,
         _UNSUPPORTED,
-        "^CONVERT TO DELTA of a table of another format",
+        "^CONVERT TO DELTA takes only Parquet tables",
         {"sourceName": "found", "tableId": "where"},
     ),
     Condition(

@@ -277,7 +277,7 @@ CONDITIONS: tuple[Condition, ...] = (
         for pattern, cmd in (
             ("^ANALYZE TABLE", "=ANALYZE TABLE"),
             ("^MSCK REPAIR TABLE", "=MSCK REPAIR TABLE"),
-            ("^DESCRIBE TABLE AS JSON", "=DESCRIBE TABLE AS JSON"),
+            ("^DESCRIBE TABLE AS JSON is not supported", "=DESCRIBE TABLE AS JSON"),
             ("^Spark cannot run", "operation"),
             ("^ALTER TABLE SET SERDE", "=ALTER TABLE ... SET [SERDE|SERDEPROPERTIES]"),
             ("^ALTER TABLE RECOVER", "=ALTER TABLE ... RECOVER PARTITIONS"),

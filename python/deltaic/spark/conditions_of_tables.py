@@ -239,7 +239,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "0AKDC",
         ANALYSIS,
         _ARGUMENT,
-        "^the change data feed of a version in the past",
+        "^a change data feed and time travel exclude each other",
     ),
     *(
         Condition(

@@ -72,7 +72,7 @@ def _refuse_path(name: Name) -> None:
 
 def _of_other_format(relation: str, source: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        "CONVERT TO DELTA of a table of another format",
+        "CONVERT TO DELTA takes only Parquet tables",
         where=relation,
         found=source,
         expected="parquet",
@@ -93,7 +93,9 @@ def _check_is_parquet(spark: Any, table: OtherTable) -> None:
             f"an external table, or CONVERT TO DELTA parquet.{spark_name(path_at(str(table.location)))}"
         )
         raise UnsupportedFeatureError(
-            "CONVERT TO DELTA of a managed table on Spark Connect", found=relation, expected=expected
+            "CONVERT TO DELTA of a managed table on Spark Connect is not supported",
+            found=relation,
+            expected=expected,
         )
 
 
@@ -108,7 +110,7 @@ def _write_log(spark: Any, table: OtherTable, location: str, partition_schema: A
         if "CURRENT_DEFAULT" in field["metadata"]
     ]:
         raise UnsupportedFeatureError(
-            "CONVERT TO DELTA of columns with defaults",
+            "CONVERT TO DELTA of columns with defaults is not supported",
             where=name,
             found=", ".join(defaults),
             expected="ALTER COLUMN … DROP DEFAULT before",

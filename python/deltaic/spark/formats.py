@@ -148,7 +148,7 @@ def _read(spark: Any, read_options: ReadOptions) -> Any:
         return newest(spark, read_options.path, read_options.columns, options)
     if read_options.version is not None and read_options.timestamp is not None:
         raise InvalidArgumentError(
-            "versionAsOf and timestampAsOf: one of them",
+            "versionAsOf and timestampAsOf exclude each other",
             found=f"{read_options.version} and {read_options.timestamp}",
         )
     version = read_options.version
@@ -164,7 +164,7 @@ def _path(path: Any) -> str:
     if isinstance(path, list) and len(path) == 1:
         path = path[0]
     if not isinstance(path, (str, os.PathLike)):
-        raise InvalidArgumentError("a Delta table is one path", found=repr(path)[:80])
+        raise InvalidArgumentError("a Delta table has exactly one path", found=repr(path)[:80])
     return os.fspath(path)
 
 

@@ -184,5 +184,7 @@ def _taken_flag(options: dict[str, Any], name: str) -> bool | None:
     """Removes a boolean option and returns its value, or None if it is not set."""
     values = [options.pop(each) for each in list(options) if each.lower() == name.lower()]
     if values and values[0].lower() not in ("true", "false"):
-        raise InvalidArgumentError(f"the option {name}", found=repr(values[0]), expected="true or false")
+        raise InvalidArgumentError(
+            f"the option {name} has an invalid value", found=repr(values[0]), expected="true or false"
+        )
     return values[0].lower() == "true" if values else None

@@ -203,7 +203,7 @@ def _udf(function: Callable[..., pa.Array], kind: str, form: Form) -> Any:
         from pyspark.sql.functions import pandas_udf
 
         return pandas_udf(_pandas(function), kind)
-    raise InvalidArgumentError("the form of a function", found=repr(form), expected="'arrow' or 'pandas'")
+    raise InvalidArgumentError("unknown form of a function", found=repr(form), expected="'arrow' or 'pandas'")
 
 
 def _arrow(function: Callable[..., pa.Array]) -> Callable[..., pa.Array]:

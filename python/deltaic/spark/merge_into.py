@@ -153,7 +153,9 @@ class WhenNotMatchedBySource(_Actions):
 
     def updateAll(self) -> PathMerge:
         """Raises UnsupportedFeatureError: no row of the DataFrame has values for these rows."""
-        raise UnsupportedFeatureError("whenNotMatchedBySource().updateAll()", expected="update() with values")
+        raise UnsupportedFeatureError(
+            "whenNotMatchedBySource().updateAll() is not supported", expected="update() with values"
+        )
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
         """Sets columns of the row. `assignments`: a dict from column to value."""

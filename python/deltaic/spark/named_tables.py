@@ -200,7 +200,9 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
     local_parts = _in_session_catalog(spark, name.parts)
     if local_parts is None:
         raise UnsupportedFeatureError(
-            "tables by name outside of the session catalog", found=str(name), expected="delta.`path`"
+            "tables by name outside of the session catalog are not supported",
+            found=str(name),
+            expected="delta.`path`",
         )
     if (existing_table := named_table(spark, local_parts)) is not None:
         if location is not None and path_at(location).rstrip("/") != existing_table.path.rstrip("/"):
@@ -355,7 +357,9 @@ def set_aside(spark: Any, table: OtherTable) -> Iterator[None]:
         has_moved = moved is not None and path_at(moved.location or "") != location
         if is_managed and not has_moved:
             raise UnsupportedFeatureError(
-                "overwriting a managed table at a location of its own", found=location, expected="DROP TABLE"
+                "overwriting a managed table at a location of its own is not supported",
+                found=location,
+                expected="DROP TABLE",
             )
         yield
     except BaseException:
@@ -385,7 +389,9 @@ def enter_view(
     existing view, which keeps its clauses. `tables`: name and path of each table that the query reads."""
     local_parts = _in_session_catalog(spark, name.parts)
     if local_parts is None:
-        raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
+        raise UnsupportedFeatureError(
+            "views outside of the session catalog are not supported", found=str(name)
+        )
     if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
@@ -427,7 +433,9 @@ def rename(spark: Any, name: Name, new: Name) -> None:
     Raises TableAlreadyExistsError if a table or view has the new name."""
     old, local_parts = _qualified(spark, name.parts[-2:]), _in_session_catalog(spark, new.parts)
     if local_parts is None:
-        raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
+        raise UnsupportedFeatureError(
+            "names outside of the session catalog are not supported", found=str(new)
+        )
     parts = local_parts if len(local_parts) == 2 else (old[0], local_parts[0])
     if _is_taken(spark, (parts[0], parts[1])):
         error = TableAlreadyExistsError("the name is that of another table or view", where=str(new))
@@ -452,7 +460,9 @@ def relocate(spark: Any, name: Name, path: str) -> None:
         catalog.relocate(spark, existing_table.parts, path)
     elif existing_table.managed:
         raise UnsupportedFeatureError(
-            "SET LOCATION of a managed table on Spark Connect", found=str(name), expected="an external table"
+            "SET LOCATION of a managed table on Spark Connect is not supported",
+            found=str(name),
+            expected="an external table",
         )
     else:
         names.drop(spark, existing_table.parts, purges=False)

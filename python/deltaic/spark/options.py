@@ -129,7 +129,7 @@ class ReadOptions:
         version, timestamp = reader.whole("versionAsOf"), reader.text("timestampAsOf")
         if version is not None and timestamp is not None:
             raise InvalidArgumentError(
-                "versionAsOf and timestampAsOf: one of them", found=f"{version} and {timestamp}"
+                "versionAsOf and timestampAsOf exclude each other", found=f"{version} and {timestamp}"
             )
         columns, partitions = reader.names("columns"), reader.whole("partitions", least=1)
         changes = ChangeOptions.of(reader)
@@ -144,7 +144,7 @@ class ReadOptions:
             )
         if changes is not None and (version is not None or timestamp is not None):
             raise InvalidArgumentError(
-                "the change data feed of a version in the past",
+                "a change data feed and time travel exclude each other",
                 found=f"version {version}" if timestamp is None else timestamp,
                 expected="endingVersion",
             )
@@ -316,7 +316,7 @@ class WriteOptions:
             raise UnsupportedFeatureError("dataChange=false of a write is not supported", expected="optimize")
         if reader.flag("optimizeWrite"):
             raise UnsupportedFeatureError(
-                "optimizeWrite through the data source, which cannot ask for a shuffle",
+                "optimizeWrite through the data source, which cannot request a shuffle, is not supported",
                 expected="deltaic.spark.enable, or repartition",
             )
         compression, size = reader.text("compression"), reader.most("maxRecordsPerFile")
@@ -356,7 +356,7 @@ class WriteOptions:
             return self
         if self.job.where is not None:
             raise InvalidArgumentError(
-                "replaceWhere and partitionOverwriteMode=dynamic: one of them", found=self.job.where
+                "replaceWhere and partitionOverwriteMode=dynamic exclude each other", found=self.job.where
             )
         if metadata is None and not self.job.replaces_definition:
             return self
@@ -382,7 +382,7 @@ class _OptionReader:
         path = self.text("path")
         if self.text("paths") is not None or not path:
             raise InvalidArgumentError(
-                "a Delta table is one path", found=repr(path), expected="load(path), or save(path)"
+                "a Delta table has exactly one path", found=repr(path), expected="load(path), or save(path)"
             )
         return path
 
@@ -394,7 +394,7 @@ class _OptionReader:
         value = self.text(name)
         if value is not None and value.lower() not in allowed:
             error = InvalidArgumentError(
-                f"the option {name}", found=repr(value), expected=" or ".join(allowed)
+                f"the option {name} has an invalid value", found=repr(value), expected=" or ".join(allowed)
             )
             shown = allowed if "true" in allowed else tuple(each.upper() for each in allowed)
             raise error.with_values(explain=f"must be {' or '.join(map(repr, shown))}")
@@ -404,7 +404,9 @@ class _OptionReader:
         value = self.text(name)
         if value is not None and (not value.strip().isdecimal() or int(value) < least):
             raise InvalidArgumentError(
-                f"the option {name}", found=repr(value), expected=f"a whole number, at least {least}"
+                f"the option {name} has an invalid value",
+                found=repr(value),
+                expected=f"a whole number, at least {least}",
             )
         return None if value is None else int(value)
 
@@ -414,7 +416,9 @@ class _OptionReader:
         match = None if value is None else _SIZE.fullmatch(value)
         if value is not None and (match is None or int(match[1]) < 1):
             raise InvalidArgumentError(
-                f"the option {name}", found=repr(value), expected="a number of bytes, at least 1, such as 10m"
+                f"the option {name} has an invalid value",
+                found=repr(value),
+                expected="a number of bytes, at least 1, such as 10m",
             )
         return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
 
@@ -435,7 +439,7 @@ class _OptionReader:
             return None if value is None or int(value) < 1 else int(value)
         except ValueError:
             raise InvalidArgumentError(
-                f"the option {name}", found=repr(value), expected="a whole number"
+                f"the option {name} has an invalid value", found=repr(value), expected="a whole number"
             ) from None
 
     def names(self, name: str) -> tuple[str, ...] | None:
@@ -487,7 +491,9 @@ class _OptionReader:
                 raise UnsupportedFeatureError(_UNSUPPORTED[name], found=f"the option {name}")
             if name.startswith(("fs.", "dfs.")):
                 raise UnsupportedFeatureError(
-                    "Hadoop's settings of one table", found=name, expected="settings of the Spark session"
+                    "Hadoop's settings for one table are not supported",
+                    found=name,
+                    expected="settings of the Spark session",
                 )
         unknown = sorted(name for name in self._unread if not _STORE_OPTION.fullmatch(name))
         for name in unknown:

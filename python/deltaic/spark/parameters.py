@@ -96,7 +96,7 @@ def with_arguments(text: str, args: Any) -> str:
 def _named(args: Mapping[str, Any], name: str) -> Any:
     if name not in args:
         raise InvalidArgumentError(
-            "a marker without a value", found=f":{name}", expected=f"one of {sorted(args)}"
+            "a marker has no value", found=f":{name}", expected=f"one of {sorted(args)}"
         )
     return args[name]
 
@@ -104,7 +104,7 @@ def _named(args: Mapping[str, Any], name: str) -> Any:
 def _next(values: Any) -> Any:
     for value in values:
         return value
-    raise InvalidArgumentError("a marker without a value", found="?", expected="as many args as markers")
+    raise InvalidArgumentError("a marker has no value", found="?", expected="as many args as markers")
 
 
 def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[[], Any] | None) -> str:

@@ -346,7 +346,9 @@ class SparkTables(Tables):
                 " of one"
             )
             error = InvalidArgumentError(
-                "[DELTA_CLONE_UNSUPPORTED_SOURCE] no source of a clone", found=str(name), expected=expected
+                "[DELTA_CLONE_UNSUPPORTED_SOURCE] the source cannot be cloned",
+                found=str(name),
+                expected=expected,
             )
             is_view = (
                 is_temporary_view(self._spark, name.parts)

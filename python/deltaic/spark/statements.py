@@ -394,7 +394,8 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         )
     if is_function:
         raise UnsupportedFeatureError(
-            "a SQL function that reads a Delta table, on Spark Connect", expected="a temporary view"
+            "a SQL function that reads a Delta table is not supported on Spark Connect",
+            expected="a temporary view",
         )
     names = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
     tables = {name: referred(spark, reference) for reference, name in names.items()}

@@ -68,7 +68,7 @@ def batch_writer(
     batch_state.put({"dataChange": None})  # delta-spark's sink does not read it
     batch_state.partition_by, batch_state.cluster_by = state.partition_by, state.cluster_by
     if not batch_state.has("path"):
-        raise InvalidArgumentError("a Delta table is one path", found="none", expected="start(path)")
+        raise InvalidArgumentError("a Delta table has exactly one path", found="none", expected="start(path)")
     options_of(spark, batch_state, _MODES[output])
     if state.partition_by:
         partition_columns(written_schema(frame.schema), state.partition_by)  # raises its errors

@@ -261,7 +261,7 @@ class DeltaTableBuilder:
     def _at(self, path: str) -> DeltaTableBuilder:
         if self._path is not None and self._path != path:
             raise InvalidArgumentError(
-                "two places for one table",
+                "the table has two locations",
                 found=f"{self._path} and {path}",
                 expected="location() or tableName()",
             )

@@ -58,7 +58,7 @@ def check_no_range(options: Mapping[str, str]) -> None:
     if not starts:
         raise InvalidArgumentError("a change feed needs a first version or timestamp")
     raise InvalidArgumentError(
-        "the change data feed of a version in the past", found=starts[0], expected="endingVersion"
+        "a change data feed and time travel exclude each other", found=starts[0], expected="endingVersion"
     )
 
 

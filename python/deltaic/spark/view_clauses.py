@@ -59,7 +59,7 @@ class ViewClauses:
         """Raises UnsupportedFeatureError for DEFAULT COLLATION, which is the type of texts in the query."""
         if self.collation is not None:
             raise UnsupportedFeatureError(
-                "DEFAULT COLLATION of a view over Delta tables",
+                "DEFAULT COLLATION of a view over Delta tables is not supported",
                 found=self.collation,
                 expected="COLLATE on the columns of the view's query",
             )

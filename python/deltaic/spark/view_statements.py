@@ -74,7 +74,7 @@ def storage_level(reader: Reader) -> str | None:
     level = options.pop("storagelevel", None)
     if level is None or options:
         raise InvalidArgumentError(
-            "an unknown option of CACHE TABLE", found=sorted(options), expected="storageLevel"
+            "unknown option of CACHE TABLE", found=sorted(options), expected="storageLevel"
         )
     return level
 

@@ -129,7 +129,10 @@ class PathWriter:
         """Sets the format, "delta" or "deltaic". Raises InvalidArgumentError for another one."""
         if str(provider).lower() not in FORMATS:
             raise InvalidArgumentError(
-                "a table by path of another format", where=self._path, found=provider, expected="delta"
+                "a table by path must have the format delta",
+                where=self._path,
+                found=provider,
+                expected="delta",
             )
         return self
 

@@ -73,11 +73,13 @@ def _sum(parts: list[tuple[str, str]], shown: str) -> tuple[int, str]:
     order = DAY_TIME_FIELDS if fields[0] in DAY_TIME_FIELDS else YEAR_MONTH_FIELDS
     if any(field not in order for field in fields):
         raise InvalidArgumentError(
-            "[INVALID_INTERVAL_FORMAT] an interval of months and days", found=shown, expected="one of either"
+            "[INVALID_INTERVAL_FORMAT] an interval has months or days, not both",
+            found=shown,
+            expected="one of either",
         )
     kind = interval(min(fields, key=order.index), max(fields, key=order.index))
     if not -(1 << 63) <= total < 1 << (63 if is_day_time(kind) else 31):
-        raise InvalidArgumentError("[INVALID_INTERVAL_FORMAT] an interval out of range", found=shown)
+        raise InvalidArgumentError("[INVALID_INTERVAL_FORMAT] the interval is out of range", found=shown)
     return total, kind
 
 

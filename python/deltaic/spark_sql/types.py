@@ -70,7 +70,7 @@ def _interval(node: exp.Interval) -> DataType:
     first, last = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
     kind = interval(first.name.lower(), last.name.lower())
     if not v.is_interval(kind):
-        raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] no type of intervals", found=kind)
+        raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] this interval type does not exist", found=kind)
     return kind
 
 

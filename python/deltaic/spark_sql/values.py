@@ -247,7 +247,7 @@ def duckdb_type(data_type: DataType) -> str:
     if isinstance(data_type, Map):
         return f"MAP({duckdb_type(data_type.key)}, {duckdb_type(data_type.value)})"
     if not data_type.fields:
-        raise UnsupportedFeatureError("a struct without fields in an expression")
+        raise UnsupportedFeatureError("a struct without fields is not supported in an expression")
     return (
         "STRUCT("
         + ", ".join(f"{name(field.name)} {duckdb_type(field.type)}" for field in data_type.fields)

@@ -93,9 +93,13 @@ def describe(reader: Reader, tables: Tables) -> Rows:
     extended = reader.accept_option("EXTENDED") or reader.accept_option("FORMATTED")
     name = read_name(reader)
     if reader.accept("AS", "JSON"):
-        raise UnsupportedFeatureError("DESCRIBE TABLE AS JSON", expected="DESCRIBE TABLE name")
+        raise UnsupportedFeatureError(
+            "DESCRIBE TABLE AS JSON is not supported", expected="DESCRIBE TABLE name"
+        )
     if reader.at("PARTITION", "("):
-        raise UnsupportedFeatureError("DESCRIBE TABLE of single partitions", expected="SHOW PARTITIONS name")
+        raise UnsupportedFeatureError(
+            "DESCRIBE TABLE of single partitions is not supported", expected="SHOW PARTITIONS name"
+        )
     column = None if reader.done else reader.dotted()
     reader.end()
     table = tables.table(name)

@@ -57,9 +57,11 @@ class Reader:
             self.tokens.pop()
         self.position = 0
         if not several and any(token.text == ";" for token in self.tokens):
-            raise InvalidArgumentError("one statement at a time", found="several, divided by ';'")
+            raise InvalidArgumentError(
+                "the text has more than one statement", found="several, divided by ';'"
+            )
         if not self.tokens:
-            raise InvalidArgumentError("an empty statement", expected="a SQL statement")
+            raise InvalidArgumentError("the statement is empty", expected="a SQL statement")
 
     def part(self, start: int, stop: int) -> Reader:
         """Returns a cursor over the tokens from `start` (inclusive) to `stop` (exclusive), with their

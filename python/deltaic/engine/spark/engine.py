@@ -295,7 +295,7 @@ class SparkEngine:
 
         def public() -> Any:
             raise UnsupportedFeatureError(
-                "a stream of a Delta table by Spark's public interfaces",
+                "a stream of a Delta table is not supported on the public path",
                 where=stream.snapshot.location,
                 expected='spark.readStream.format("deltaic") of a session that is not enabled',
             )
@@ -448,7 +448,7 @@ class SparkEngine:
 
             if metadata is not None:
                 raise UnsupportedFeatureError(
-                    "_metadata by Spark's public interfaces", where=scan.store.location
+                    "_metadata is not supported on the public path", where=scan.store.location
                 )
             return portable_scan(
                 self.spark,

@@ -87,7 +87,9 @@ def named(error: Exception) -> Exception:
     if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
         if match and match[1] == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
             return UnsupportedFeatureError(
-                "a subquery over a table by path in an expression", found=message, expected="MERGE, or a join"
+                "a subquery over a table by path is not supported in an expression",
+                found=message,
+                expected="MERGE, or a join",
             )
         if match and match[1].startswith("UNSUPPORTED"):
             return UnsupportedFeatureError(message)

@@ -44,7 +44,7 @@ def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snap
     read = ReadOptions.of(options)
     if read.changes is not None:
         raise UnsupportedFeatureError(
-            "the change data feed through the data source",
+            "the change data feed through the data source is not supported",
             expected="deltaic.spark.enable, or DeltaTable.changes()",
         )
     store = open_store(read.path, read.storage_options)

@@ -117,7 +117,9 @@ def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: V
     elif arguments and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = [*arguments[0].expressions, *arguments[1:]], True
     if not translator.grouped and any(holds_aggregate(argument) for argument in arguments):
-        raise InvalidArgumentError("[NESTED_AGGREGATE_FUNCTION] an aggregate in an aggregate", found=function)
+        raise InvalidArgumentError(
+            "[NESTED_AGGREGATE_FUNCTION] an aggregate function contains another one", found=function
+        )
     if function == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if condition is None and among is None:
             return count_rows()

@@ -38,7 +38,7 @@ def with_windows(node: exp.Select, translator: QueryTranslator, rows: Rows) -> e
         return node
     if len({call.sql(dialect="databricks").lower() for call in calls}) > 1:
         raise InvalidArgumentError(
-            "[MULTI_TIME_WINDOW_EXPRESSIONS_NOT_SUPPORTED] more than one window of time in a SELECT"
+            "[MULTI_TIME_WINDOW_EXPRESSIONS_NOT_SUPPORTED] a SELECT has more than one time window"
         )
     kind = str(calls[0].this).lower()
     column = (

@@ -52,7 +52,7 @@ def window(node: exp.Window, translator: QueryTranslator, named: Sequence[exp.Ex
     arguments = list(call.expressions)
     if any(isinstance(argument, exp.Distinct) for argument in arguments):
         raise InvalidArgumentError(
-            "[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT in a window function", found=function
+            "[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] a window function takes no DISTINCT", found=function
         )
     keys = [
         normalized(translator.queries.used(translator.window_key(tree))) for tree in specification.partition

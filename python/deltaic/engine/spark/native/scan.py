@@ -83,7 +83,7 @@ def _frames(jvm: Jvm, scan: Scan, columns: ScanColumns) -> list[Any]:
         return _native_frames(jvm, scan, files, columns)
     if columns.metadata is not None:
         raise UnsupportedFeatureError(
-            "_metadata of a table whose deletion vectors are larger than 1/8 of the driver's heap",
+            "_metadata is not supported if deletion vectors are larger than 1/8 of the driver's heap",
             where=scan.store.location,
             expected="a driver with more memory, or OPTIMIZE and REORG … APPLY (PURGE)",
         )

@@ -306,7 +306,7 @@ def tracking_columns(snapshot: Snapshot, metadata: str | None) -> tuple[str, str
         return None
     if (columns := row_tracking.hidden_columns(snapshot.metadata)) is None:
         raise UnsupportedFeatureError(
-            "_metadata.row_id of a version without row tracking",
+            "_metadata.row_id is not available for a version without row tracking",
             where=f"{snapshot.location}, version {snapshot.version}",
             expected="a DataFrame of this version: load the table again",
         )
