@@ -1,5 +1,5 @@
-"""Errors of Spark's doors as jobs of delta-spark catch them: condition, SQLSTATE and class of PySpark, and
-our own class.
+"""Errors of the public functions on Spark as jobs of delta-spark catch them: condition, SQLSTATE and class of
+PySpark, and the class of deltaic.
 
 Conditions and SQLSTATEs: delta-io/delta, spark/src/main/resources/error/delta-error-classes.json.
 """

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class PhaseTimes:
-    """Clock of one command, from when it is made."""
+    """Measures the phases of one command. The clock starts when the object is created."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

@@ -65,8 +65,8 @@ def parse(data: bytes | None) -> Hint | None:
 
 @lru_cache(maxsize=32)
 def _parsed(data: bytes) -> Hint | None:
-    """The file of a table that is opened again and again is mostly the same; its checksum takes most of the
-    time."""
+    """Parses the bytes of the file. The result is cached by the bytes, because a table that is opened
+    repeatedly mostly has the same file, and computing its checksum takes most of the time."""
     try:
         text = data.decode()
         document = parse_json(text, object_pairs_hook=_without_repetition)

@@ -16,9 +16,10 @@ _MODES = (("BINDING",), ("COMPENSATION",), ("TYPE", "EVOLUTION"), ("EVOLUTION",)
 
 @dataclass(frozen=True)
 class ViewClauses:
-    """The clauses of CREATE VIEW between its name and AS. `columns`: their names, empty for those of the
-    query. `comments`: texts of columns by name. `comment`: that of the view. `schema_mode`: what the view's
-    columns become when those of its query change. `collation`: that of its texts."""
+    """The clauses of CREATE VIEW between its name and AS. `columns`: names of the view's columns; empty if
+    they are those of the query. `comments`: the comment of each column that has one, by name. `comment`: the
+    view's comment. `schema_mode`: what happens to the view's columns when those of its query change.
+    `collation`: the default collation of its text columns."""
 
     columns: tuple[str, ...] = ()
     comments: Mapping[str, str] = field(default_factory=dict)

@@ -19,8 +19,8 @@ _UNITS = {name: MICROS.get(name) or MONTHS[name] for name in (*DAY_TIME_FIELDS, 
 
 
 def part_of(unit: str, value: Value) -> Value:
-    """`extract(HOUR FROM x)` of an interval that has hours: what is left of the greater fields, with its
-    sign."""
+    """Returns a field of an interval, with the interval's sign, as `extract` does: the hours of
+    `INTERVAL '30:05' HOUR TO MINUTE` are 6, because the other 24 are a day."""
     if value.type == CALENDAR or unit not in _UNITS:
         raise v.unsupported(f"extracting {unit}", value.type)
     names = fields_of(str(value.type))
@@ -39,7 +39,7 @@ def part_of(unit: str, value: Value) -> Value:
 
 
 def _micros(arguments: Sequence[Value]) -> str:
-    """SQL of microseconds of these days, hours, minutes and seconds."""
+    """Returns SQL of the microseconds that these days, hours, minutes and seconds have together."""
     units = [MICROS[name] for name in DAY_TIME_FIELDS[-len(arguments) :]]
     parts = [
         f"CAST({each.sql} AS DECIMAL(38, 6)) * {unit}" for each, unit in zip(arguments, units, strict=True)
@@ -88,7 +88,7 @@ def _sign(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _trying(operator: str) -> Callable[[list[Value], Zone], Value]:
-    """try_add and its like: null in place of an overflow or a division by zero."""
+    """Builds try_add and similar functions, which are null in place of an overflow or a division by zero."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         left, right = arguments

@@ -191,7 +191,7 @@ def _bround_decimal(value: Value, decimal: tuple[int, int], places: int) -> Valu
 
 
 def _half_even(digits: str, unit: int) -> str:
-    """SQL of how many units a whole number has; half a unit goes to the even side."""
+    """Returns SQL of a whole number divided by `unit`, rounded; half a unit is rounded to the even number."""
     up = (
         f"2 * abs({digits} % {unit}) > {unit} OR (2 * abs({digits} % {unit}) = {unit} AND ({digits} //"
         f" {unit}) % 2 <> 0)"
@@ -200,8 +200,8 @@ def _half_even(digits: str, unit: int) -> str:
 
 
 def _by_digits(value: Value, rounded: Callable[[Value], Value]) -> Value:
-    """A float or double as its digits (SQL of a decimal(38,20)), rounded, and back. Java's BigDecimal has the
-    same digits."""
+    """Rounds a float or double by its decimal digits, as Java's BigDecimal does: converts it to a
+    decimal(38,20), applies `rounded`, and converts the result back."""
     kind = v.duckdb_type(value.type)
     shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
     result = rounded(Value(f"CAST({shown} AS DECIMAL(38, 20))", "decimal(38,20)"))

@@ -186,7 +186,8 @@ def _concat_ws(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _joined(value: Value, separator: Value, zone: Zone) -> Value:
-    """An argument of concat_ws as text: of an array its items, without nulls; null where it has none."""
+    """Returns an argument of concat_ws as text. For an array this is the items that are not null, joined by
+    the separator, or null if there are none."""
     if isinstance(value.type, Array):
         items = cast(value, Array("string"), zone)
         known = f"list_filter({items.sql}, lambda deltaic_item: deltaic_item IS NOT NULL)"

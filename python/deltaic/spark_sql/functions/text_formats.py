@@ -126,7 +126,8 @@ def _is_shown(value: Value) -> bool:
 
 
 def _shown_text(value: Value, zone: Zone) -> str:
-    """A value as Java shows what Spark keeps: days of a date, microseconds of a timestamp."""
+    """Returns SQL of the text that Java shows for Spark's internal value: the days since 1970 of a date, the
+    microseconds since 1970 of a timestamp."""
     if value.type == "date":
         return f"CAST(subtract({value.sql}, DATE '1970-01-01') AS VARCHAR)"
     if value.type in v.TEMPORAL:
@@ -135,7 +136,8 @@ def _shown_text(value: Value, zone: Zone) -> str:
 
 
 def _unsigned(value: Value, letter: str, zeros: int, refused: Exception) -> str:
-    """A whole number in hexadecimal or octal digits, a negative one by its bits, filled up with zeros."""
+    """Returns SQL of a whole number in hexadecimal or octal digits, filled up with zeros. A negative number
+    is written by its bits: -1 of type int is ffffffff."""
     bits = v.INTEGER_BITS[str(value.type)]
     if letter == "o" and bits == 64:
         raise refused
@@ -148,8 +150,8 @@ def _unsigned(value: Value, letter: str, zeros: int, refused: Exception) -> str:
 
 
 def _signed(shown: str, flags: frozenset[str], width: int) -> str:
-    """A number in decimal digits, `-1234.5` or `NaN`, with the sign, the commas and the zeros that the flags
-    ask for."""
+    """Returns SQL of a number in decimal digits, `-1234.5` or `NaN`, with the sign, commas and zeros that the
+    flags of the directive require."""
     if not flags & {"0", "+", " ", ",", "("}:
         return shown
     number, digits = "deltaic_number", "ltrim(deltaic_number, '-')"
