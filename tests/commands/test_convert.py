@@ -173,6 +173,20 @@ def test_types_and_names_must_agree(tmp_path: Path) -> None:
     assert not DeltaTable.exists(tmp_path)
 
 
+def test_the_widest_of_types_in_32_bits(tmp_path: Path) -> None:
+    """ConvertToDeltaSuiteBase: "can upcast in schema merging: short vs int"."""
+    for number, data_type in enumerate((pa.int16(), pa.int32(), pa.int8())):
+        values = {
+            "id": pa.array([number], data_type),
+            "s": pa.array([{"a": number}], pa.struct({"a": data_type})),
+        }
+        put(tmp_path, f"{number}.parquet", **values)
+    table = DeltaTable.convert(tmp_path)
+    assert table.schema.to_ddl() == "id int, s struct<a: int>"
+    assert rows(table) == [(number, {"a": number}) for number in range(3)]
+    assert rows(table, "id = 2") == [(2, {"a": 2})]
+
+
 def test_names_that_need_column_mapping(tmp_path: Path) -> None:
     put(tmp_path, "a b=1/0.parquet", **{"id, old": [1], "s": [{"x y": 5}]})
     with pytest.raises(InvalidArgumentError, match="characters that need column mapping"):

@@ -34,6 +34,10 @@ from deltaic.protocol.widening import is_widening
 from deltaic.sql_text import spark_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
+_IN_32_BITS = ("byte", "short", "integer")
+"""Types that Parquet stores as INT32, the narrowest first. A column that has several of them in its files
+gets the widest, as in delta-spark."""
+
 log = logging.getLogger("deltaic.commands")
 
 Partitioning = Literal["hive", "directory"]
@@ -371,6 +375,8 @@ def _one_type(
         sides = ((known.key, new.key, "key"), (known.value, new.value, "value"))
         key, value = (_one_type(before, after, (*path, name), file, first) for before, after, name in sides)
         return Map(key, value)
+    if known != new and known in _IN_32_BITS and new in _IN_32_BITS:
+        return max(known, new, key=_IN_32_BITS.index)
     if known != new:
         first_file = first.get(path_text(path))
         raise SchemaMismatchError(
