@@ -51,6 +51,19 @@ def condition_of(call: Any) -> tuple[str, str, dict[str, str]]:
     return caught.value.getCondition(), caught.value.getSqlState(), caught.value.getMessageParameters()
 
 
+@pytest.mark.skipif(ON_CONNECT, reason="managed tables are not converted on Spark Connect")
+def test_a_table_of_a_schema_with_the_name_of_the_format(session: Any) -> None:
+    """ConvertToDeltaSuiteBase: "convert a parquet table to delta with database name as parquet"."""
+    session.sql("CREATE SCHEMA parquet")
+    try:
+        session.sql("CREATE TABLE parquet.named USING parquet AS SELECT 1 AS id")
+        session.sql("CONVERT TO DELTA parquet.named")
+        assert details(session, "parquet.named")["Provider"] == "delta"
+        assert rows(session, "parquet.named") == [(1,)]
+    finally:
+        session.sql("DROP SCHEMA parquet CASCADE")
+
+
 def test_an_external_table_with_partitions(session: Any, parts: Path) -> None:
     before = rows(session, "parts")
     session.sql("CONVERT TO DELTA default.parts")

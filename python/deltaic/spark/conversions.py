@@ -15,7 +15,15 @@ from deltaic.errors import InvalidArgumentError, PathOutsideTableError, Unsuppor
 from deltaic.log.store import open_store
 from deltaic.protocol.paths import decoded_path
 from deltaic.protocol.schema import Schema
-from deltaic.spark.named_tables import SESSION_CATALOG, OtherTable, convert, naming, other_table, path_at
+from deltaic.spark.named_tables import (
+    SESSION_CATALOG,
+    OtherTable,
+    convert,
+    is_in_catalog,
+    naming,
+    other_table,
+    path_at,
+)
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.views import no_such_table, path_of
 from deltaic.sql.names import Name
@@ -38,7 +46,9 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
     another place than the table), and the errors of `DeltaTable.convert`.
     """
     if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "iceberg"):
-        return False
+        relative = not (name.parts[1].startswith("/") or "://" in name.parts[1])
+        if not (relative and is_in_catalog(spark, name.parts)):  # a table of a schema called `parquet`
+            return False
     if (path := path_of(spark, name)) is not None and DeltaTable.exists(path):
         return True
     table = None if path is not None else other_table(spark, name.parts)
