@@ -129,6 +129,8 @@ def test_the_statement_clusters_as_in_delta_spark(tmp_path: Path) -> None:
     assert table.scan().to_arrow()["a"].to_pylist() == [row[0] for row in rows(table)]
     (done,) = deltaic.sql("OPTIMIZE t", tables={"t": table}).to_arrow().to_pylist()
     assert (done["metrics"]["numFilesAdded"], table.version) == (0, 2)
+    with pytest.raises(UnsupportedFeatureError, match="which has no partitions"):
+        deltaic.sql("OPTIMIZE t WHERE a > 0 AND b = no_such_column", tables={"t": table})
 
 
 def test_what_another_program_clustered_is_its_own(tmp_path: Path) -> None:

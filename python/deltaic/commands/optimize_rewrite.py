@@ -109,6 +109,13 @@ class Rewrite:
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
             return self.snapshot, self._metrics(Progress(), 0, 0)
+        if self.job.where is not None and logical_columns(
+            self.snapshot.schema, self.snapshot.domains.get(DOMAIN)
+        ):
+            raise UnsupportedFeatureError(
+                "where= of OPTIMIZE on a clustered table, which has no partitions, is not supported",
+                found=repr(self.job.where),
+            )
         partition_columns = tuple(self.snapshot.metadata.partition_columns)
         try:
             planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
@@ -117,13 +124,6 @@ class Rewrite:
                 raise subquery_of_partitions(self.job.where) from None
             error.with_values(columns=partition_columns)
             raise
-        if self.job.where is not None and logical_columns(
-            self.snapshot.schema, self.snapshot.domains.get(DOMAIN)
-        ):
-            raise UnsupportedFeatureError(
-                "where= of OPTIMIZE on a clustered table, which has no partitions, is not supported",
-                found=repr(self.job.where),
-            )
         files = planned.selection.adds
         if not planned.partition_only:
             files = self._of_partitions(planned, files)
