@@ -994,14 +994,16 @@ class DeltaTable(metaclass=ExplainedNames):
         properties: Mapping[str, Any] | None,
         commit: CommitOptions | None,
         storage_options: Mapping[str, str] | None,
+        source_name: str | None = None,
     ) -> tuple[DeltaTable, dict[str, int]]:
-        """Clones, and returns the new table and the metrics."""
+        """Clones, and returns the new table and the metrics. `source_name`: the name of this table in the
+        history of the clone; None: delta.`path`."""
         from deltaic.commands import clone
 
         options = self._options if storage_options is None else storage_options
         with stores_of(self._spark), committing(self._spark, commit) as commit_options:
             store = open_store(target, options)
-            source = clone.CloneSource.of(self._snapshot)
+            source = clone.CloneSource.of(self._snapshot, source_name)
             snapshot, metrics = clone.clone(
                 source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options
             )

@@ -6,6 +6,7 @@ Conditions and SQLSTATEs: delta-io/delta, spark/src/main/resources/error/delta-e
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import subprocess
@@ -125,6 +126,18 @@ def without_protocol(at: Place) -> None:
     for checksum in first.parent.glob("*.crc"):
         checksum.unlink()
     at.read()
+
+
+def without_time(at: Place) -> None:
+    at.properties(enableInCommitTimestamps="true")
+    last = max((at.root / "t/_delta_log").glob("*.json"))
+    lines = [json.loads(line) for line in last.read_text().splitlines()]
+    for line in lines:
+        line.get("commitInfo", {}).pop("inCommitTimestamp", None)
+    last.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for checksum in last.parent.glob("*.crc"):
+        checksum.unlink()
+    at.sql("INSERT INTO {t} SELECT * FROM {t}")
 
 
 def append_only(at: Place) -> None:
@@ -1115,6 +1128,14 @@ CASES = (
     Case("DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", R, errors.ProtocolError, gap),
     Case("DELTA_TRUNCATED_TRANSACTION_LOG", "42K03", R, errors.ProtocolError, truncated),
     Case("DELTA_STATE_RECOVER_ERROR", "XXKDS", R, errors.ProtocolError, without_protocol),
+    Case("DELTA_MISSING_COMMIT_TIMESTAMP", "KD004", R, errors.ProtocolError, without_time),
+    Case(
+        "DELTA_CANNOT_REPLACE_MISSING_TABLE",
+        "42P01",
+        A,
+        ARGUMENT,
+        statement("REPLACE TABLE no_table_to_clone SHALLOW CLONE {t}"),
+    ),
     Case(
         "COLUMN_ALREADY_EXISTS",
         "42711",

@@ -1023,9 +1023,12 @@ def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     session.sql("CREATE OR REPLACE TABLE other_copy DEEP CLONE original")
     assert ids(session.table("other_copy")) == [0, 1]
     assert session.catalog.getTable("other_copy").tableType == "MANAGED"
+    session.sql("CREATE TABLE json_copy USING json AS SELECT 5 AS x")
+    session.sql("REPLACE TABLE json_copy SHALLOW CLONE original")
+    assert session.sql("DESCRIBE DETAIL json_copy").first().format == "delta"
     (first,) = session.sql("DESCRIBE HISTORY copied LIMIT 1").collect()
     assert first.operation == "CLONE"
-    assert first.operationParameters["source"].endswith("/original`")
+    assert first.operationParameters["source"] == "spark_catalog.default.original"
     assert session.sql("DESCRIBE DETAIL shallow").first().location == str(tmp_path / "shallow")
     assert session.catalog.getTable("copied").tableType == "MANAGED"
     assert session.catalog.getTable("shallow").tableType == "EXTERNAL"

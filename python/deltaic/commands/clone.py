@@ -56,10 +56,11 @@ class CloneSource:
     mark: Callable[[Transaction, pa.Table], pa.Table] | None = None
 
     @staticmethod
-    def of(snapshot: Snapshot) -> CloneSource:
-        """Returns a version of a Delta table as the source of a clone."""
+    def of(snapshot: Snapshot, name: str | None = None) -> CloneSource:
+        """Returns a version of a Delta table as the source of a clone. `name`: that of the table in the
+        history of the clone; None: delta.`path`."""
         return CloneSource(
-            name=f"delta.{spark_name(snapshot.location)}",
+            name=name or f"delta.{spark_name(snapshot.location)}",
             store=snapshot.store,
             protocol=snapshot.protocol,
             metadata=snapshot.metadata,

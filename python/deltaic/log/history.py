@@ -129,19 +129,21 @@ def in_commit_time(store: _core.Store, version: int) -> int:
     """Returns the in-commit timestamp (ms) of a version. A commit that has none or was deleted is a
     ProtocolError."""
     try:
-        written = commit_info(store, version).get("inCommitTimestamp")
+        info = commit_info(store, version)
     except FileNotFoundError as error:
         raise ProtocolError(
             "the table has in-commit timestamps, and a commit whose timestamp is needed is missing",
             where=f"{store.location}/{commit_path(version)}",
         ) from error
+    written = info.get("inCommitTimestamp")
     if not isinstance(written, int) or isinstance(written, bool):
+        missing = "TIMESTAMP" if info else "INFO"
         raise ProtocolError(
-            "the table has in-commit timestamps, and a commit has none",
+            f"[DELTA_MISSING_COMMIT_{missing}] the table has in-commit timestamps, and a commit has none",
             where=f"{store.location}/{commit_path(version)}",
             found=repr(written),
             expected="commitInfo.inCommitTimestamp",
-        )
+        ).with_values(version=version)
     return written
 
 

@@ -24,6 +24,9 @@ CONDITIONS: tuple[Condition, ...] = (
         },
     ),
     Condition(
+        "DELTA_CANNOT_REPLACE_MISSING_TABLE", "42P01", ANALYSIS, parameters={"tableName": "short_table"}
+    ),
+    Condition(
         "TABLE_OR_VIEW_NOT_FOUND",
         "42P01",
         ANALYSIS,
@@ -252,6 +255,15 @@ CONDITIONS: tuple[Condition, ...] = (
             details=r"version (?P<version>\d+)",
         )
         for action, operation in (("protocol", "protocol"), ("metaData", "metadata"))
+    ),
+    *(
+        Condition(
+            f"DELTA_MISSING_COMMIT_{missing}",
+            "KD004",
+            RUNTIME,
+            parameters={"featureName": "=inCommitTimestamp", "version": "version"},
+        )
+        for missing in ("INFO", "TIMESTAMP")
     ),
     Condition(
         "DELTA_TRUNCATED_TRANSACTION_LOG",

@@ -265,6 +265,7 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
     they are:
 
     - `table`: spark_catalog.default.t, or delta.`path`
+    - `short_table`: default.t, or delta.`path`
     - `quoted_table`: `spark_catalog`.`default`.`t`
     - `relation`: `default`.`t`
     - `schema`: `spark_catalog`.`default`
@@ -280,8 +281,10 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
         ".".join(map(spark_name, place)),
         ".".join(map(spark_name, (catalog_name, *place[:-1]))),
     )
+    short = f"delta.{spark_name(place[1])}" if is_path else ".".join(place)
     return {
-        "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((catalog_name, *place)),
+        "table": short if is_path else f"{catalog_name}.{short}",
+        "short_table": short,
         "quoted_table": f"{spark_name(catalog_name)}.{relation}",
         "relation": relation,
         "schema": schema,

@@ -245,6 +245,12 @@ class SparkTables(Tables):
         partition_by = [column.name for column in columns if column.isPartition]
         return described(self._spark.table(str(name))), partition_by
 
+    def has_other(self, name: Name) -> bool:
+        if name.path is not None or named_table(self._spark, name.parts) is not None:
+            return False
+        other = other_table(self._spark, name.parts)
+        return other is not None and other.kind != "VIEW"
+
     def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         return settings.table_properties(self._spark, given)
 

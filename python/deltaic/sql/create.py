@@ -74,6 +74,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
         columns = ", ".join(filter(None, (columns, clauses.partition_columns)))
     if source is not None:
         _check_clone(name, clauses, has_query=text is not None)
+    replaces_other = must_exist and source is not None and tables.has_other(name)
     try:
         use: Existing = "use" if source is None else "replace"
         path, is_new_name = tables.place(
@@ -84,10 +85,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
             return nothing()
         raise
     exists = DeltaTable.exists(path, storage_options=tables.storage_options)
-    if must_exist and (not exists or is_new_name):
-        raise InvalidArgumentError(
-            "REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE"
-        )
+    if must_exist and (not exists or is_new_name) and not replaces_other:
+        raise _nothing_to_replace(name, clones=source is not None)
     if exists and not replace:
         if (origin := source or like) is not None:
             tables.check_source(origin)
@@ -118,6 +117,13 @@ def create(reader: Reader, tables: Tables) -> Rows:
             else:
                 _create(path, clauses, columns, replace, name, tables)
     return nothing()
+
+
+def _nothing_to_replace(name: Name, *, clones: bool) -> InvalidArgumentError:
+    condition = "[DELTA_CANNOT_REPLACE_MISSING_TABLE] " if clones else ""
+    return InvalidArgumentError(
+        f"{condition}REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE"
+    )
 
 
 def _exists(path: str, *, clones: bool, by_place: bool) -> TableAlreadyExistsError:

@@ -188,8 +188,10 @@ class Tables:
         metrics."""
         commit = self.commit_options()
         if not _is_of_files(source):
+            entry = self.entry(source)
+            source_name = None if entry is None else str(entry)
             return self.table(source)._clone(
-                path, shallow, replace, properties, commit, self.storage_options
+                path, shallow, replace, properties, commit, self.storage_options, source_name
             )[1]
         if source.version is not None or source.timestamp is not None:
             raise InvalidArgumentError(
@@ -211,6 +213,10 @@ class Tables:
         """Returns the columns and partition columns of a table of another format or a view, the source of
         CREATE TABLE ... LIKE; None for a Delta table and an unknown name."""
         return None
+
+    def has_other(self, name: Name) -> bool:
+        """Returns True if the name is that of a table of another format, which REPLACE TABLE can replace."""
+        return False
 
     def check_source(self, source: Name) -> None:
         """Raises an error if the name or the version of the source of CLONE or LIKE is unknown."""
