@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deltaic.commands.create import making_managed
+from deltaic.engine.spark.cached_rows import refresh_cached
 from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import delete_folder, has_jvm, has_temporary_view
 from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
@@ -302,6 +303,8 @@ def entering(spark: Any, new: NewTable | None, *, replaces: bool = False) -> Ite
     try:
         with making_managed(new is not None and new.managed), _entering(spark, new, replaces):
             yield
+        if new is not None and new.enters:  # rows of an earlier table at this place may be cached
+            refresh_cached(spark, new.path)
     except DeltaError as error:
         if new is not None:
             error.with_values(**naming(spark, new.parts))
