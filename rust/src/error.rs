@@ -54,7 +54,7 @@ struct Inner {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of `kind`; `message` is a sentence without the location.
+    /// Makes an error of `kind`; `message` is a sentence without the location.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -65,7 +65,7 @@ impl Error {
             source: None,
         }))
     }
-    /// Shorthand for [`Kind::Protocol`], the most frequent one.
+    /// Makes an error of [`Kind::Protocol`], the most frequent one.
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(Kind::Protocol, message)
     }
@@ -122,19 +122,19 @@ impl Error {
         self.0.source = Some(source.into());
         self
     }
-    /// The error's kind.
+    /// Returns the error's kind.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
-    /// The message alone.
+    /// Returns the message alone.
     pub fn message(&self) -> &str {
         &self.0.message
     }
-    /// The place of the failure, if it is known.
+    /// Returns the place of the failure, if it is known.
     pub fn location(&self) -> Option<&str> {
         self.0.location.as_deref()
     }
-    /// Found and expected, if known.
+    /// Returns what was found and what was expected, if they are known.
     pub fn found_expected(&self) -> (Option<&str>, Option<&str>) {
         (self.0.found.as_deref(), self.0.expected.as_deref())
     }
@@ -209,7 +209,7 @@ impl From<parquet::errors::ParquetError> for Error {
     }
 }
 
-/// Returns the error for a page with a wrong checksum, which is known by the text of Parquet's error.
+/// Returns the error for a page with a wrong checksum, which is recognized by the text of Parquet's error.
 fn damaged(error: &dyn std::error::Error) -> Option<Error> {
     let mismatch = error.to_string().contains("CRC checksum mismatch");
     mismatch.then(|| {

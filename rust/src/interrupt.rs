@@ -1,4 +1,4 @@
-//! `Interrupt`, which long loops ask whether the user wants them to stop, as by Ctrl-C.
+//! `Interrupt`, a flag that long loops check, so that they end when the user wants to stop, as by Ctrl-C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,12 @@ use crate::error::{Error, Kind, Result};
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Asks all holders of clones to stop.
+    /// Sets the flag, so that all loops that check it stop.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
-    /// An error of [`Kind::Interrupted`] once raised. Cheap: call it per batch, row group or file.
+    /// Returns an error of [`Kind::Interrupted`] if the flag is set. A call is cheap: call it once per batch,
+    /// row group or file.
     pub fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) {
             Err(Error::new(Kind::Interrupted, "stopped by the user"))

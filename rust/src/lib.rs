@@ -1,5 +1,5 @@
-//! The Rust crate: it reads and writes the log, data files and deletion vectors. No decision about commands
-//! is here. Each module names the section of PROTOCOL.md (delta-io/delta) that it implements.
+//! The Rust crate: it reads and writes the log, data files and deletion vectors. It makes no decisions about
+//! commands. Each module names the section of PROTOCOL.md (delta-io/delta) that it implements.
 //!
 //! - [`error`]: the error type of all modules
 //! - [`store`]: where a table's files are: local, in the cloud, in memory
@@ -10,7 +10,7 @@
 //! - [`pages`]: reads the pages of Parquet files, and limits what a page may decompress to
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
-//! - [`iceberg`]: manifests of the Iceberg table specification, for readers that do not know Delta
+//! - [`iceberg`]: manifests of the Iceberg table specification, for readers that do not support Delta
 //! - [`expressions`]: kernels of Spark's SQL functions
 //! - [`matching`]: equality joins of few rows
 //! - [`zorder`]: range ids and space-filling curves for clustering

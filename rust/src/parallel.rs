@@ -21,8 +21,8 @@ pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
         .collect()
 }
 
-/// Returns the number of processors that this process may use. The system is asked once: to find the limits
-/// of a container it reads files, which takes 40 µs.
+/// Returns the number of processors that this process may use. The system call is made once: to find the
+/// limits of a container it reads files, which takes 40 µs.
 pub fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

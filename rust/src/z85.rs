@@ -40,8 +40,8 @@ pub fn encode(data: &[u8]) -> String {
 /// Decodes `text` to bytes including the padding, a multiple of 4.
 ///
 /// # Errors
-/// A length that is no multiple of 5, a letter outside the alphabet (with its position), a group above 2³² −
-/// 1.
+/// The length is not a multiple of 5, a letter is outside the alphabet (with its position), or a group is
+/// above 2³² − 1.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
     let (groups, rest) = text.as_bytes().as_chunks::<5>();
     check_length(text, rest)?;
@@ -65,7 +65,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
 /// must be zeros.
 ///
 /// # Errors
-/// The errors of [`decode`], and a text that is too long or too short for `len`.
+/// The errors of [`decode`], and an error for a text that is too long or too short for `len`.
 pub fn decode_exact(text: &str, len: usize) -> Result<Vec<u8>> {
     check_expected_length(text, len)?;
     let mut data = decode(text)?;
@@ -195,7 +195,7 @@ mod tests {
         text
     }
 
-    /// ZeroMQ RFC 32, "Test case".
+    /// The example is that of ZeroMQ RFC 32, "Test case".
     #[test]
     fn rfc_32() {
         let data = [0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B];

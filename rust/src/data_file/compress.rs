@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The oracle: a list of the values whose bit is set.
+    /// Compares the function with its oracle: a list of the values whose bit is set.
     fn agree<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8]) {
         let kept = |(row, value): (usize, &T)| (bits[row / 8] >> (row % 8) & 1 == 1).then_some(*value);
         let expected: Vec<T> = blocks.iter().flatten().enumerate().filter_map(kept).collect();

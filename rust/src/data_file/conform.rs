@@ -66,11 +66,11 @@ impl Conform {
         let steps = steps_of(schema.fields(), input.fields(), "")?;
         Ok(Self { output: Arc::new(Schema::new(fields)), steps, casting, done: 0 })
     }
-    /// The result's schema.
+    /// Returns the result's schema.
     pub fn schema(&self) -> &SchemaRef {
         &self.output
     }
-    /// The next batch.
+    /// Converts the next batch.
     pub fn apply(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let context = Context { casting: self.casting, first: self.done };
         let column = |(step, field): (&Option<(usize, Step)>, &Arc<ArrowField>)| match step {
@@ -208,7 +208,7 @@ fn primitive_step(target: &DataType, found: &DataType) -> Option<Step> {
     }
 }
 
-/// True if each value of `found` has an equal value in `target`.
+/// True if each value of the type `found` has an equal value in the type `target`.
 fn lossless(found: &DataType, target: &DataType) -> bool {
     use DataType::{Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32};
     matches!(
@@ -264,7 +264,7 @@ impl Context {
         }
     }
 
-    /// Casts values. A value that a cast back does not restore does not fit.
+    /// Casts values. A value does not fit if casting it there and back changes it.
     fn checked(&self, array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
         let options = CastOptions { safe: true, format_options: FormatOptions::default() };
         let found = cast_with_options(array, target, &options)?;

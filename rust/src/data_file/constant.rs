@@ -26,12 +26,12 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// `value`: an array of one element.
+    /// Makes a constant of `value`, an array of one element.
     pub fn new(value: ArrayRef, last: LastRepeated) -> Self {
         Self { value, repeated: Mutex::new(None), last }
     }
 
-    /// The array of one element.
+    /// Returns the array of one element.
     pub fn value(&self) -> &ArrayRef {
         &self.value
     }

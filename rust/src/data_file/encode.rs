@@ -80,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The writers of a row group, by column of `schema` (physical).
+/// Creates the writers of a row group, one for each column of `schema` (physical).
 fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]) -> Result<Vec<Work>> {
     let mut writers = factory.create()?.into_iter();
     let work = |(field, wanted): (&Arc<arrow::datatypes::Field>, &StatisticsShape)| {
@@ -105,7 +105,7 @@ pub fn encode(
 }
 
 impl RowGroup {
-    /// Writers for columns of `schema` (physical).
+    /// Creates writers for the columns of `schema` (physical).
     pub fn new(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]) -> Result<Self> {
         let encoded = Arc::new(AtomicU64::new(0));
         let column = |(index, work): (usize, Work)| {
@@ -115,14 +115,14 @@ impl RowGroup {
         let columns = works(factory, schema, wanted)?.into_iter().enumerate().map(column).collect();
         Ok(Self { columns, encoded })
     }
-    /// Approximate number of bytes so far.
+    /// Returns the approximate number of bytes so far.
     pub fn size(&self) -> u64 {
         self.encoded.load(Ordering::Relaxed)
     }
 }
 
 impl Pool {
-    /// Runs on each thread until [`Self::close`].
+    /// Encodes waiting arrays on the current thread until [`Self::close`].
     pub fn work(&self) {
         loop {
             let column = {

@@ -33,7 +33,7 @@ pub enum Texts {
     Views,
 }
 
-/// The encoded type of a column.
+/// Returns the encoded type of a column.
 pub fn encoded(data_type: &DataType, texts: Texts) -> DataType {
     match data_type {
         DataType::Utf8 if texts == Texts::Views => DataType::Utf8View,
@@ -48,7 +48,7 @@ pub fn encoded(data_type: &DataType, texts: Texts) -> DataType {
     }
 }
 
-/// The column with its encoded type.
+/// Returns the column with its encoded type.
 pub fn encoded_field(field: ArrowField, texts: Texts) -> ArrowField {
     let data_type = encoded(field.data_type(), texts);
     field.with_data_type(data_type)

@@ -71,14 +71,14 @@ impl Files {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Path as the log spells it.
+    /// Returns the path as the log spells it.
     pub fn path(&self, index: usize) -> Result<&str> {
         if self.path.is_null(index) {
             return Err(Error::protocol("a file has no path").at(format!("file {index}")));
         }
         Ok(self.path.value(index))
     }
-    /// Size in bytes, if known.
+    /// Returns the size in bytes, if it is known.
     pub fn size(&self, index: usize) -> Result<Option<u64>> {
         match self.size.as_ref().filter(|size| size.is_valid(index)).map(|size| size.value(index)) {
             None => Ok(None),
@@ -87,15 +87,15 @@ impl Files {
             }),
         }
     }
-    /// Time of modification in milliseconds since 1970, if it is known and not before 1970.
+    /// Returns the time of modification in milliseconds since 1970, if it is known and not before 1970.
     pub fn modified(&self, index: usize) -> Option<u64> {
         self.modified
             .as_ref()
             .filter(|times| times.is_valid(index))
             .and_then(|times| u64::try_from(times.value(index)).ok())
     }
-    /// The value of the partition column with this physical name; `None` for null. A missing value is an
-    /// error.
+    /// Returns the value of the partition column with this physical name; `None` for null. A missing value is
+    /// an error.
     pub fn partition_value(&self, index: usize, physical: &str) -> Result<Option<String>> {
         if let Some(map) = self.partition_values.as_ref().filter(|map| map.is_valid(index)) {
             let entries = map.value(index);
@@ -109,14 +109,14 @@ impl Files {
             .found("no value")
             .expected(physical))
     }
-    /// The descriptor of its deletion vector.
+    /// Returns the descriptor of the file's deletion vector.
     pub fn vector(&self, index: usize) -> Result<Option<Descriptor>> {
         match &self.vector {
             Some(vectors) => Ok(vectors.get(index).map_err(|error| error.at(self.path.value(index)))?),
             None => Ok(None),
         }
     }
-    /// `numRecords` of its statistics, if known.
+    /// Returns `numRecords` of the file's statistics, if it is known.
     pub fn num_records(&self, index: usize) -> Option<u64> {
         #[derive(Deserialize)]
         struct Counted {
@@ -126,7 +126,7 @@ impl Files {
         let stats = self.stats.as_ref().filter(|stats| stats.is_valid(index))?.value(index);
         serde_json::from_str::<Counted>(stats).ok()?.num_records
     }
-    /// The selected rows, and true if only these are read; false: all others are read.
+    /// Returns the selected rows, and true if only these rows are read, or false if all others are read.
     pub fn selection(&self, index: usize) -> Result<Option<(DeletionVector, bool)>> {
         let Some(selection) = self.selection.as_ref().filter(|selection| selection.is_valid(index)) else {
             return Ok(None);
@@ -146,8 +146,8 @@ impl Files {
         let selected = self.selection.as_ref().is_some_and(|selection| selection.is_valid(index));
         selected && self.keep_selected.as_ref().is_some_and(|keep| keep.is_valid(index) && keep.value(index))
     }
-    /// The entry's first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an
-    /// array of one.
+    /// Returns the entry's first row id (`baseRowId`), or the version that added it
+    /// (`defaultRowCommitVersion`), as an array of one.
     pub fn row_tracking(&self, name: &str, index: usize) -> Result<ArrayRef> {
         match typed(&self.batch, name, &DataType::Int64)?.filter(|column| column.is_valid(index)) {
             Some(column) => Ok(column.slice(index, 1)),
@@ -156,7 +156,7 @@ impl Files {
                 .expected(name)),
         }
     }
-    /// Returns the value of `__deltaic_file` for its rows.
+    /// Returns the value of `__deltaic_file` for the file's rows.
     pub fn ordinal(&self, index: usize) -> i32 {
         match &self.ordinal {
             Some(ordinal) if ordinal.is_valid(index) => ordinal.value(index),

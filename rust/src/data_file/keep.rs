@@ -54,11 +54,11 @@ impl<'a> RowMask<'a> {
         let scattered = (mask.len() - count) * SCATTERED > mask.len();
         Self { mask, count, bits, scattered, runs: OnceCell::new(), filter: OnceCell::new() }
     }
-    /// The number of rows that are kept.
+    /// Returns the number of rows that are kept.
     pub fn count(&self) -> usize {
         self.count
     }
-    /// The column without the other rows.
+    /// Returns the column without the other rows.
     pub fn of(&self, column: &ArrayRef) -> Result<ArrayRef> {
         if let (Some(bits), 0) = (&self.bits, column.null_count()) {
             macro_rules! primitive {
@@ -254,8 +254,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle is Arrow's own filter. Whole arrays and slices, with nulls and without, few rows gone
-        /// and many, short texts and long.
+        /// The oracle is Arrow's own filter. The cases are whole arrays and slices, with nulls and without,
+        /// with few rows removed and with many, with short texts and with long ones.
         #[test]
         fn keeps_what_a_filter_keeps(
             rows in prop::collection::vec((any::<i64>(), "[a-zß]{0,90}", 0_u8..100), 0..700),

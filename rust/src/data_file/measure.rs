@@ -96,7 +96,7 @@ pub(super) struct FooterStatistics<'a> {
 }
 
 impl<'a> FooterStatistics<'a> {
-    /// Statistics of the data files of a table with this schema.
+    /// Prepares statistics of the data files of a table with this schema.
     pub fn new(schema: &'a Arc<TableSchema>, options: &'a WriteOptions) -> Result<Self> {
         let columns = data_columns(schema, false)?;
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();

@@ -53,7 +53,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request for all rows of these columns, without skipping by statistics.
+    /// Makes a request for all rows of these columns, without skipping by statistics.
     pub fn unpruned(columns: Vec<String>) -> Self {
         let (predicate, constants, row_tracking) = (None, Vec::new(), None);
         Self {
@@ -137,7 +137,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The counters so far, by name.
+    /// Returns the counters so far, by name.
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
             ("files", self.files.load(Ordering::Relaxed)),
@@ -485,7 +485,7 @@ impl OpenFile {
         }
     }
 
-    /// The leaves of the file that these columns need.
+    /// Returns the leaves of the file that these columns need.
     pub fn mask(&self, fields: &[Field]) -> (ProjectionMask, Vec<usize>) {
         let found = self.metadata.schema().fields();
         let mut wanted = vec![false; self.metadata.parquet_schema().num_columns()];

@@ -95,29 +95,29 @@ pub struct ColumnOptions {
 }
 
 impl WriteOptions {
-    /// From JSON; an unknown key is an error.
+    /// Parses the options from JSON; an unknown key is an error.
     pub fn parse(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| {
             Error::new(Kind::InvalidArgument, "the write options cannot be read").caused_by(error)
         })
     }
-    /// Bytes a file aims at.
+    /// Returns the target size of a file in bytes.
     pub fn file_size(&self) -> u64 {
         self.target_file_size.unwrap_or(256 << 20).max(1)
     }
-    /// Rows of a row group.
+    /// Returns the maximum number of rows of a row group.
     pub fn group_rows(&self) -> usize {
         self.max_row_group_rows.unwrap_or(1 << 20).clamp(1, MOST_ROWS)
     }
-    /// Bytes of a row group.
+    /// Returns the approximate maximum number of bytes of a row group before encoding.
     pub fn group_bytes(&self) -> u64 {
         self.max_row_group_bytes.unwrap_or(128 << 20).max(1)
     }
-    /// The codec.
+    /// Returns the codec.
     pub fn codec(&self) -> Result<Compression> {
         parse_codec(self.compression.as_deref().unwrap_or("zstd(3)"))
     }
-    /// Properties of the Parquet writer for files with these leaves.
+    /// Returns the properties of the Parquet writer for files with these leaves.
     pub fn properties(&self, schema: &TableSchema, leaves: &SchemaDescriptor) -> Result<WriterProperties> {
         let mut builder = WriterProperties::builder()
             .set_created_by(concat!("deltaic ", env!("CARGO_PKG_VERSION")).to_owned())

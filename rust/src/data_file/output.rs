@@ -93,7 +93,7 @@ impl Write for Sink {
 }
 
 impl Drop for Sink {
-    /// An unfinished file is removed.
+    /// Removes the file if it is unfinished.
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             writer.abort();
@@ -169,7 +169,7 @@ impl Output {
     pub fn buffered(&self) -> u64 {
         self.writer.inner().inner.buffer.len() as u64
     }
-    /// Is the store's file open?
+    /// True if the file is open in the store.
     pub fn is_open(&self) -> bool {
         self.writer.inner().inner.writer.is_some()
     }

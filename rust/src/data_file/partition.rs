@@ -26,7 +26,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// A splitter by the table's partition columns.
+    /// Makes a splitter by the table's partition columns.
     pub fn new(schema: &TableSchema) -> Result<Self> {
         let mut columns = Vec::new();
         for field in schema.partition_fields() {
@@ -94,7 +94,7 @@ impl Splitter {
             .map(|(number, rows)| Ok((number, take_record_batch(batch, &UInt32Array::from(rows))?)))
             .collect()
     }
-    /// The values of a partition under the columns' logical names, for folders.
+    /// Returns the values of a partition under the columns' logical names, for folders.
     pub fn folder_values(&self, number: usize) -> Values {
         self.logical.iter().cloned().zip(self.values[number].iter().map(|(_, value)| value.clone())).collect()
     }

@@ -38,7 +38,7 @@ fn is_void(data_type: &Type) -> bool {
     }
 }
 
-/// The Arrow schema of data files.
+/// Returns the Arrow schema of data files.
 pub fn file_schema(schema: &TableSchema, columns: &[usize]) -> Result<Schema> {
     let fields =
         columns.iter().map(|&index| field_of(schema, &schema.fields()[index])).collect::<Result<Vec<_>>>()?;

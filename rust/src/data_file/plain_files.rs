@@ -145,7 +145,7 @@ impl PlainFile {
     }
 }
 
-/// Returns what is known of files, with room for this many more.
+/// Returns the files that were verified before and their leaves, and makes room for this many more files.
 fn verified(more: usize) -> MutexGuard<'static, HashMap<FileKey, BTreeSet<usize>>> {
     let mut known = VERIFIED.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() + more > REMEMBERED {

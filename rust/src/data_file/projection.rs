@@ -45,7 +45,8 @@ pub enum Adaptation {
 }
 
 impl Finder {
-    /// A finder for a file with this Arrow schema. A file without field ids is read by name, also in mode id.
+    /// Makes a finder for a file with this Arrow schema. A file without field ids is read by name, also in
+    /// mode id.
     pub fn new(mapping: ColumnMapping, schema: &Schema) -> Self {
         let by_id = mapping == ColumnMapping::Id
             && schema.fields().iter().any(|field| field.metadata().contains_key(PARQUET_FIELD_ID));

@@ -91,7 +91,7 @@ impl Pruner<'_> {
         Ok(rows)
     }
 
-    /// The Parquet leaf of a column, with its Arrow type there.
+    /// Returns the Parquet leaf of a column, with its Arrow type there.
     fn leaf(&self, column: &Column) -> Option<(usize, Arc<ArrowField>)> {
         let mut fields: &[Field] = self.schema.fields();
         let mut children: &Fields = self.metadata.schema().fields();

@@ -73,8 +73,8 @@ enum Task {
 }
 
 impl Reader {
-    /// A scan, which starts when the first batch is requested. `memory`: maximum number of bytes, fetched and
-    /// decoded, that all scans of the process hold together.
+    /// Creates a scan, which starts when the first batch is requested. `memory`: maximum number of bytes,
+    /// fetched and decoded, that all scans of the process hold together.
     pub fn new(plan: Plan, threads: Option<usize>, memory: Option<u64>) -> Self {
         let available = crate::parallel::processors();
         let memory = memory.unwrap_or(DEFAULT_MEMORY);
@@ -91,11 +91,11 @@ impl Reader {
         let shared = ReaderState { plan, queue, work, changed, threads, openers, memory };
         Self { shared: Arc::new(shared), running: None, started: false, left }
     }
-    /// The schema of its batches.
+    /// Returns the schema of the scan's batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.shared.plan.output
     }
-    /// The next batch, waiting at most `timeout`.
+    /// Returns the next batch, waiting at most `timeout`.
     pub fn next(&mut self, timeout: Duration) -> Result<QueueItem> {
         if self.left == Some(0) {
             self.shared.stop();
@@ -127,7 +127,7 @@ impl Reader {
     pub fn cancel(&self) {
         self.shared.stop();
     }
-    /// The counters so far, by name.
+    /// Returns the counters so far, by name.
     pub fn metrics(&self) -> [(&'static str, u64); 5] {
         self.shared.plan.metrics.named()
     }
@@ -173,7 +173,7 @@ impl Observer {
     pub fn cancel(&self) {
         self.0.stop();
     }
-    /// The counters so far, by name.
+    /// Returns the counters so far, by name.
     pub fn metrics(&self) -> [(&'static str, u64); 5] {
         self.0.plan.metrics.named()
     }

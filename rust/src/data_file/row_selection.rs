@@ -76,16 +76,16 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Every row of a group of `total`.
+    /// Returns all rows of a group of `total` rows.
     pub fn all(total: usize) -> Self {
         Self { total, read: None, keep: None, count: total }
     }
-    /// The rows at these positions, ascending runs.
+    /// Returns the rows at these positions, given as ascending runs.
     pub fn of_runs(total: usize, runs: Vec<Range<usize>>) -> Self {
         let count = runs.iter().map(|run| run.len()).sum();
         if count == total { Self::all(total) } else { Self { total, read: Some(runs), keep: None, count } }
     }
-    /// The rows whose bit is set, decoded in runs if there are few runs.
+    /// Returns the rows whose bit is set, decoded in runs if there are few runs.
     pub fn of_mask(mask: BooleanBuffer) -> Self {
         let (total, count) = (mask.len(), mask.count_set_bits());
         if count == total {
@@ -96,7 +96,7 @@ impl Rows {
         }
         Self { total, read: None, keep: Some(mask), count }
     }
-    /// The wanted rows of the group of `total` rows that begins at `first` in its file.
+    /// Returns the wanted rows of the group of `total` rows that begins at `first` in its file.
     pub fn of_file(wanted: &FileRows, first: RowIndex, total: usize) -> Self {
         let range = first..first + total as u64;
         let local = |run: Range<RowIndex>| (run.start - first) as usize..(run.end - first) as usize;
@@ -233,7 +233,7 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// From the first on.
+    /// Begins at the first position.
     pub fn new(rows: &'a Rows) -> Self {
         Self { rows, run: 0, within: 0, decoded: 0 }
     }

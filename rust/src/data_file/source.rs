@@ -51,7 +51,7 @@ struct Windows {
 }
 
 impl FileBytes {
-    /// The file at `path` (decoded) of `size` bytes; `fetched` counts bytes.
+    /// Makes the file at `path` (decoded) of `size` bytes; `fetched` counts the fetched bytes.
     pub fn new(store: Arc<dyn Store>, path: String, size: u64, fetched: Arc<AtomicU64>) -> Self {
         Self::with(store, path, size, fetched, None)
     }

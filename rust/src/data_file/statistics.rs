@@ -139,7 +139,7 @@ pub struct Leaf {
 }
 
 impl GatheredStatistics {
-    /// Statistics without rows.
+    /// Makes statistics without rows.
     pub fn new(wanted: &StatisticsShape) -> Self {
         match wanted {
             StatisticsShape::Nothing => Self::Nothing,
@@ -180,7 +180,7 @@ impl GatheredStatistics {
 }
 
 impl Leaf {
-    /// A leaf with only a null count.
+    /// Makes the statistics of a leaf with only a null count.
     pub fn all_null(primitive: Primitive, nulls: u64) -> Self {
         Self { primitive: Some(primitive), nulls, nan: false, bounds: None }
     }
@@ -333,7 +333,7 @@ enum Part {
     Nulls,
 }
 
-/// The statistics of a file of `rows` rows as JSON.
+/// Returns the statistics of a file of `rows` rows as JSON.
 pub fn to_json(rows: u64, columns: &[NamedStatistics<'_>], schema: &TableSchema, form: Form) -> String {
     let mut text = format!("{{\"numRecords\":{rows}");
     for (key, part) in [("minValues", Part::Min), ("maxValues", Part::Max), ("nullCount", Part::Nulls)] {

@@ -14,7 +14,7 @@ use crate::log::schema::{conform_column, vector_fields};
 /// Returns the descriptor of each row, or `None` for a file without a vector.
 ///
 /// # Errors
-/// The column is no struct, a field has another type, or a required one is null.
+/// The column is not a struct, a field has another type, or a required field is null.
 pub fn read(column: &dyn Array) -> Result<Vec<Option<Descriptor>>> {
     let column = Descriptors::of(column)?;
     column.rows().map(|row| column.get(row)).collect()
@@ -56,7 +56,7 @@ impl Descriptors {
     /// Resolves the fields by name, in the types of tables of actions. A column of type null has no vectors.
     ///
     /// # Errors
-    /// The column is no struct, or a field has a type that does not fit.
+    /// The column is not a struct, or a field has a type that does not fit.
     pub fn of(column: &dyn Array) -> Result<Self> {
         let column = make_array(column.to_data());
         if column.data_type().is_null() {
@@ -80,7 +80,7 @@ impl Descriptors {
         Ok(Self { column, fields: Some(fields) })
     }
 
-    /// All rows.
+    /// Returns the range of all rows.
     pub fn rows(&self) -> Range<usize> {
         0..self.column.len()
     }

@@ -72,7 +72,7 @@ pub struct VectorRequest {
 }
 
 impl StorageType {
-    /// Parses its letter in the log.
+    /// Parses the type's letter in the log.
     pub fn parse(letter: &str) -> Result<Self> {
         match letter {
             "u" => Ok(Self::Uuid),
@@ -84,7 +84,7 @@ impl StorageType {
         }
     }
 
-    /// The type's letter in the log.
+    /// Returns the type's letter in the log.
     pub fn letter(self) -> &'static str {
         match self {
             Self::Uuid => "u",
@@ -95,7 +95,7 @@ impl StorageType {
 }
 
 impl Descriptor {
-    /// A vector in the file with this id, below the folder `prefix` (empty: in the table's root).
+    /// Describes a vector in the file with this id, below the folder `prefix` (empty: in the table's root).
     pub fn in_file(prefix: &str, id: Uuid, (offset, size_in_bytes): (i32, i32), cardinality: i64) -> Self {
         let path_or_inline = format!("{prefix}{}", z85::encode(id.as_bytes()));
         Self {
@@ -107,7 +107,7 @@ impl Descriptor {
         }
     }
 
-    /// A vector in the log itself.
+    /// Describes a vector in the log itself.
     ///
     /// # Errors
     /// The vector has more than 2 GiB.
@@ -126,7 +126,8 @@ impl Descriptor {
         })
     }
 
-    /// Returns what distinguishes vectors of one data file: type and path, and offset if there is one.
+    /// Returns what distinguishes vectors of one data file: the type and path, and the offset if there is
+    /// one.
     pub fn unique_id(&self) -> String {
         let id = format!("{}{}", self.storage_type.letter(), self.path_or_inline);
         match self.offset {
@@ -138,7 +139,7 @@ impl Descriptor {
     /// Returns the file that holds the vector, or `None` if the vector is inline.
     ///
     /// # Errors
-    /// The prefix is no folder name, the UUID no Z85, the path not percent-encoded UTF-8.
+    /// The prefix is not a folder name, the UUID is not Z85, or the path is not percent-encoded UTF-8.
     pub fn location(&self) -> Result<Option<Location>> {
         match self.storage_type {
             StorageType::Inline => Ok(None),
@@ -195,7 +196,7 @@ impl Descriptor {
         Ok(size)
     }
 
-    /// Without an offset, the vector is the first of its file.
+    /// Returns the offset, or that of the first vector of a file if there is none.
     fn checked_offset(&self) -> Result<u64> {
         let offset = self.offset.map_or(Ok(file::FIRST_OFFSET), u64::try_from);
         offset.ok().filter(|offset| *offset >= file::FIRST_OFFSET).ok_or_else(|| {
@@ -300,7 +301,7 @@ enum Target<'a> {
     Outside(Arc<dyn Store>),
 }
 
-/// Returns the store and the path in it. A file outside of the table is read only if the user allowed its
+/// Returns the store and the path in it. A file outside of the table is read only if the user has allowed its
 /// root.
 fn resolve<'a>(store: &'a dyn Store, location: &Location) -> Result<(Target<'a>, String)> {
     match location {

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! magic        4 bytes   1681511377
-//! bitmaps      8 bytes   how many follow
+//! bitmaps      8 bytes   number of bitmaps
 //! per bitmap:
 //!   key        4 bytes   upper half of its rows; strictly ascending, below 2³¹
 //!   cookie     4 bytes   12346, then 4 bytes: containers; or lower half 12347, upper half: containers − 1
@@ -14,10 +14,10 @@
 //!   containers: runs (2 bytes: how many; each first row and length − 1, 2 bytes each),
 //!               up to 4096 rows: 2 bytes each, strictly ascending; more: 65,536 bits
 //! ```
-//! Each declared number is checked against the bytes there are before any memory is taken for it, and the
-//! declared cardinality of a container against what it holds, so that a set never has more rows than its
-//! headers say. What the caller knows besides, the cardinality and the number of rows of the file, is checked
-//! by [`super::descriptor`].
+//! Each declared number is checked against the remaining bytes before memory is allocated for it, and the
+//! declared cardinality of a container against its content, so that a set never has more rows than its
+//! headers declare. The cardinality and the number of rows that the log declares are checked by
+//! [`super::descriptor`].
 #![warn(clippy::indexing_slicing)]
 
 use roaring::RoaringBitmap;
@@ -299,7 +299,7 @@ impl<'a> Input<'a> {
         self.data.len() - self.at
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let taken =
             self.data.get(self.at..).and_then(|rest| rest.get(..count)).ok_or_else(|| self.cut_off(count))?;

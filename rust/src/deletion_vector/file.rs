@@ -102,7 +102,7 @@ impl FileBuilder {
     /// Appends a vector; returns its offset and size as the descriptor has them.
     ///
     /// # Errors
-    /// The file or the vector would pass 2 GiB, which descriptors cannot say.
+    /// The file or the vector would exceed 2 GiB, the maximum that a descriptor can express.
     pub fn append(&mut self, data: &[u8]) -> Result<(i32, i32)> {
         let too_large = || Error::new(Kind::InvalidArgument, "deletion vectors of one file pass 2 GiB");
         let offset = i32::try_from(self.bytes.len()).map_err(|_| too_large())?;
@@ -114,7 +114,7 @@ impl FileBuilder {
         Ok((offset, size))
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -124,7 +124,7 @@ impl FileBuilder {
         self.bytes.len() as u64 == FIRST_OFFSET
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -10,12 +10,12 @@ pub const DEFAULT_BYTES: u64 = 64 << 20;
 
 static BYTES: AtomicU64 = AtomicU64::new(DEFAULT_BYTES);
 
-/// The limit in bytes.
+/// Returns the limit in bytes.
 pub fn bytes() -> u64 {
     BYTES.load(Ordering::Relaxed)
 }
 
-/// Sets the limit for the process; returns the one before.
+/// Sets the limit for the process, and returns the previous one.
 pub fn set_bytes(bytes: u64) -> u64 {
     BYTES.swap(bytes, Ordering::Relaxed)
 }

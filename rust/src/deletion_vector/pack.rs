@@ -38,7 +38,7 @@ struct OpenFile {
 }
 
 impl<'a> Packer<'a> {
-    /// A packer that has written nothing yet.
+    /// Makes a packer that has written nothing yet.
     pub fn new(store: &'a Arc<dyn Store>, packing: &'a VectorTarget) -> Self {
         Self { store, packing, open: None, written: Vec::new(), bytes: 0 }
     }
@@ -82,7 +82,7 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Writes the open file. Returns the paths of all files, and their total size.
+    /// Writes the open file, and returns the paths of all files and their total size.
     pub fn finish(mut self) -> Result<(Vec<String>, u64)> {
         self.close()?;
         Ok((std::mem::take(&mut self.written), self.bytes))

@@ -32,7 +32,7 @@ pub struct RebaseResult {
 /// command read them.
 ///
 /// # Errors
-/// A row is in none of the files; a vector cannot be read.
+/// A row is in none of the files, or a vector cannot be read.
 pub fn rebase(
     store: &dyn Store,
     files: &RecordBatch,

@@ -32,7 +32,7 @@ pub struct RowIds {
 }
 
 impl RowIds {
-    /// An empty collection. `unique`: a repeated pair is an error.
+    /// Makes an empty collection. `unique`: a repeated pair is an error.
     pub fn new(unique: bool) -> Self {
         Self { unique, ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl RowIds {
     /// may have several of them.
     ///
     /// # Errors
-    /// A column is missing or null, a bitmap is none; with `unique`, a pair came twice
+    /// A column is missing or null, or a value is not a bitmap; with `unique`, a pair occurs twice
     /// ([`Kind::MergeCardinality`]).
     pub fn extend_bitmaps(&mut self, batch: &RecordBatch) -> Result<()> {
         let (files, counts) =
@@ -149,12 +149,12 @@ impl RowIds {
         self.files.len()
     }
 
-    /// The rows of the file with this ordinal.
+    /// Returns the rows of the file with this ordinal.
     pub fn of_file(&self, ordinal: i32) -> Option<&DeletionVector> {
         self.files.get(&ordinal)
     }
 
-    /// The rows of the files with these ordinals.
+    /// Returns the rows of the files with these ordinals.
     pub fn only(&self, ordinals: &[i32]) -> Self {
         let wanted: BTreeSet<_> = ordinals.iter().collect();
         let files = self

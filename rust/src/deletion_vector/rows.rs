@@ -19,7 +19,7 @@ pub struct DeletionVector {
 }
 
 impl DeletionVector {
-    /// The empty set.
+    /// Makes the empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -29,7 +29,7 @@ impl DeletionVector {
         encoding::decode(data)
     }
 
-    /// The set in the portable format, containers in their smallest form.
+    /// Returns the set in the portable format, with containers in their smallest form.
     pub fn to_bytes(&self) -> Vec<u8> {
         encoding::encode(self)
     }
@@ -39,7 +39,7 @@ impl DeletionVector {
         encoding::decode_padded(&z85::decode(text)?)
     }
 
-    /// A set of rows in any order, repeated or not.
+    /// Makes a set of rows in any order, repeated or not.
     ///
     /// # Errors
     /// A row above [`MAX_ROW`].
@@ -74,12 +74,12 @@ impl DeletionVector {
         }
     }
 
-    /// A set of these bitmaps, without empty ones. The caller ensures that keys are valid.
+    /// Makes a set of these bitmaps, without empty ones. The caller ensures that keys are valid.
     pub(super) fn from_bitmaps(bitmaps: impl IntoIterator<Item = (u32, RoaringBitmap)>) -> Self {
         Self { bitmaps: bitmaps.into_iter().filter(|(_, bitmap)| !bitmap.is_empty()).collect() }
     }
 
-    /// The bitmaps by the upper 32 bits of their rows, ascending, none empty.
+    /// Returns the bitmaps by the upper 32 bits of their rows, ascending, none empty.
     pub fn bitmaps(&self) -> impl ExactSizeIterator<Item = (u32, &RoaringBitmap)> {
         self.bitmaps.iter().map(|(key, bitmap)| (*key, bitmap))
     }
@@ -99,7 +99,7 @@ impl DeletionVector {
         self.bitmaps.get(&high(row)).is_some_and(|bitmap| bitmap.contains(row as u32))
     }
 
-    /// The largest row.
+    /// Returns the largest row.
     pub fn max(&self) -> Option<RowIndex> {
         let (key, bitmap) = self.bitmaps.last_key_value()?;
         Some(join(*key, bitmap.max()?))
@@ -110,21 +110,21 @@ impl DeletionVector {
         self.parts(range).map(|(_, low, high, bitmap)| bitmap.range_cardinality(low..=high)).sum()
     }
 
-    /// All rows, ascending.
+    /// Iterates over all rows, ascending.
     pub fn iter(&self) -> impl Iterator<Item = RowIndex> {
         self.rows_within(0..MAX_ROW + 1)
     }
 
-    /// The rows in `range`, ascending.
+    /// Iterates over the rows in `range`, ascending.
     pub fn rows_within(&self, range: Range<RowIndex>) -> impl Iterator<Item = RowIndex> {
         self.parts(range)
             .flat_map(|(key, low, high, bitmap)| bitmap.range(low..=high).map(move |low| join(key, low)))
     }
 
-    /// All rows, ascending, in one allocation that may fail.
+    /// Returns all rows, ascending, in one allocation that may fail.
     ///
     /// # Errors
-    /// There is no memory for so many rows.
+    /// There is not enough memory for all rows.
     pub fn to_rows(&self) -> Result<Vec<RowIndex>> {
         let count = self.cardinality();
         let mut rows = Vec::new();
@@ -186,7 +186,7 @@ impl DeletionVector {
                 }
             };
             if bitmap.statistics().n_run_containers > 0 {
-                // roaring 0.12 counts a run of 65536 rows in 16 bits when it is asked for many at once.
+                // roaring 0.12 counts a run of 65536 rows in 16 bits if many rows are requested at once.
                 while let Some(run) = rows.next_range() {
                     run.for_each(&mut clear);
                 }
@@ -203,7 +203,7 @@ impl DeletionVector {
         }
     }
 
-    /// Rows of either.
+    /// Returns the rows that are in either set.
     pub fn union(&self, other: &Self) -> Self {
         let both = |(key, mine): (&u32, &RoaringBitmap)| {
             (*key, other.bitmaps.get(key).map_or_else(|| mine.clone(), |theirs| mine | theirs))
@@ -214,21 +214,21 @@ impl DeletionVector {
         )
     }
 
-    /// Adds the rows of the other one.
+    /// Adds the rows of the other set.
     pub(super) fn add_all(&mut self, other: &Self) {
         for (key, bitmap) in &other.bitmaps {
             *self.bitmaps.entry(*key).or_default() |= bitmap;
         }
     }
 
-    /// Rows of both.
+    /// Returns the rows that are in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         let both =
             self.bitmaps.iter().filter_map(|(key, bitmap)| Some((*key, bitmap & other.bitmaps.get(key)?)));
         Self::from_bitmaps(both)
     }
 
-    /// Rows of this one only.
+    /// Returns the rows that are only in this set.
     pub fn difference(&self, other: &Self) -> Self {
         Self::from_bitmaps(self.bitmaps.iter().map(|(key, bitmap)| match other.bitmaps.get(key) {
             Some(less) => (*key, bitmap - less),
@@ -236,7 +236,7 @@ impl DeletionVector {
         }))
     }
 
-    /// The part of each bitmap that lies in `range`: key, first and last lower half, bitmap.
+    /// Returns the part of each bitmap that lies in `range`: key, first and last lower half, bitmap.
     fn parts(&self, range: Range<RowIndex>) -> impl Iterator<Item = (u32, u32, u32, &RoaringBitmap)> {
         // An empty range touches no bitmap; otherwise `last` is in it.
         let last = range.end.min(MAX_ROW + 1).checked_sub(1).filter(|last| *last >= range.start);

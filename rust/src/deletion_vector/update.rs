@@ -45,7 +45,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The counts with their names.
+    /// Returns the counts with their names.
     pub fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("num_deleted_rows", self.num_deleted_rows),

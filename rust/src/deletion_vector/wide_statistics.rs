@@ -19,7 +19,7 @@ impl Statistics {
     /// Parses the `stats` of an `add`. `None` and an empty text: no statistics.
     ///
     /// # Errors
-    /// `stats` is no JSON object.
+    /// `stats` is not a JSON object.
     pub fn parse(stats: Option<&str>) -> Result<Self> {
         let members = match stats {
             None | Some("") => BTreeMap::new(),
@@ -30,7 +30,7 @@ impl Statistics {
         Ok(Self { members })
     }
 
-    /// Number of physical rows, if known.
+    /// Returns the number of physical rows, if it is known.
     pub fn num_records(&self) -> Option<u64> {
         self.members.get("numRecords")?.get().parse().ok()
     }
@@ -105,7 +105,8 @@ mod tests {
         );
     }
 
-    /// A column null in all 8 live rows of 10: of the physical rows, a reader may take it as all null.
+    /// If a column is null in all 8 live rows of a file of 10 rows, a reader may take it to be null in all
+    /// rows.
     #[test]
     fn tight_statistics_beside_a_vector() {
         let stats = r#"{"numRecords":10,"nullCount":{"a":8,"b":3,"s":{"x":8,"y":0}},"tightBounds":true}"#;

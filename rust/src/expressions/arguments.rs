@@ -17,7 +17,7 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Arrays of different lengths, or no array, are an error of InvalidArgument.
+    /// Makes arguments of arrays. No array, or arrays of different lengths, are an error of InvalidArgument.
     pub fn new(arrays: &'a [ArrayRef]) -> Result<Self> {
         let rows = arrays.first().map_or(0, |array| array.len());
         match arrays.iter().find(|array| array.len() != rows) {
@@ -29,22 +29,22 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub fn count(&self) -> usize {
         self.arrays.len()
     }
 
-    /// The arrays from position `first` on.
+    /// Returns the arrays from position `first` on.
     pub fn from(&self, first: usize) -> &'a [ArrayRef] {
         &self.arrays[first.min(self.arrays.len())..]
     }
 
-    /// An argument as it is.
+    /// Returns an argument as it is.
     pub fn array(&self, place: usize) -> Result<&'a ArrayRef> {
         self.arrays.get(place).ok_or_else(|| {
             Error::new(Kind::InvalidArgument, "too few arguments of a kernel").found(self.arrays.len())
@@ -56,27 +56,27 @@ impl<'a> Arguments<'a> {
         if array.data_type() == kind { Ok(Arc::clone(array)) } else { Ok(cast(array, kind)?) }
     }
 
-    /// An argument as text.
+    /// Returns an argument as text.
     pub fn text(&self, place: usize) -> Result<StringArray> {
         Ok(self.cast(place, &DataType::Utf8)?.as_string::<i32>().clone())
     }
 
-    /// An argument as bytes.
+    /// Returns an argument as bytes.
     pub fn binary(&self, place: usize) -> Result<BinaryArray> {
         Ok(self.cast(place, &DataType::Binary)?.as_binary::<i32>().clone())
     }
 
-    /// An argument as 32-bit integers.
+    /// Returns an argument as 32-bit integers.
     pub fn integers(&self, place: usize) -> Result<Int32Array> {
         Ok(self.cast(place, &DataType::Int32)?.as_primitive().clone())
     }
 
-    /// An argument as 64-bit integers.
+    /// Returns an argument as 64-bit integers.
     pub fn longs(&self, place: usize) -> Result<Int64Array> {
         Ok(self.cast(place, &DataType::Int64)?.as_primitive().clone())
     }
 
-    /// An argument as doubles.
+    /// Returns an argument as doubles.
     pub fn doubles(&self, place: usize) -> Result<Float64Array> {
         Ok(self.cast(place, &DataType::Float64)?.as_primitive().clone())
     }

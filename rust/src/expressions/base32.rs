@@ -9,7 +9,7 @@ use crate::error::Result;
 
 const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// Bytes as text of base 32, padded to eight characters.
+/// Encodes bytes as text of base 32, padded to a multiple of eight characters.
 pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     let values = given.binary(0)?;
     Ok(Arc::new(values.iter().map(|value| value.map(encoded)).collect::<StringArray>()))
@@ -30,7 +30,7 @@ fn encoded(bytes: &[u8]) -> String {
     out
 }
 
-/// Text of base 32 as bytes. Characters outside of its alphabet are skipped, and `=` ends the text.
+/// Decodes text of base 32 to bytes. Characters outside of its alphabet are skipped, and `=` ends the text.
 pub fn decode(given: &Arguments) -> Result<ArrayRef> {
     let values = given.text(0)?;
     Ok(Arc::new(values.iter().map(|value| value.map(decoded)).collect::<BinaryArray>()))

@@ -76,8 +76,8 @@ pub fn boolean(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<BooleanArray>()))
 }
 
-/// Returns up to `most` digits at the beginning and the rest of the text, or `None` for fewer than `least`
-/// digits.
+/// Returns the number of up to `most` digits at the beginning, and the rest of the text. `None` for fewer
+/// than `least` digits.
 fn digits(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     let length = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     if length < least { None } else { Some((text[..length].parse().ok()?, &text[length..])) }

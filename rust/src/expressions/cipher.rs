@@ -1,7 +1,7 @@
 //! `aes_encrypt`, `aes_decrypt`: AES in the modes that Spark has, with keys of 16, 24 and 32 bytes.
 //!
-//! GCM: a nonce of 12 bytes, the text, a tag of 16. CBC: a first block of 16 bytes, the text padded as
-//! PKCS#7 says. ECB: the padded text.
+//! GCM: a nonce of 12 bytes, the text, a tag of 16 bytes. CBC: a first block of 16 bytes, then the text with
+//! the padding of PKCS#7. ECB: the padded text.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Mode {
         }
     }
 
-    /// The bytes before the text.
+    /// Returns the number of bytes before the text.
     fn start(self) -> usize {
         match self {
             Self::Gcm => 12,

@@ -137,7 +137,7 @@ fn wide(digits: i128) -> i256 {
     i256::from_i128(digits)
 }
 
-/// 10 to the power of `places`, at most 76.
+/// Returns 10 to the power of `places`, at most 76.
 fn power(places: u32) -> i256 {
     if places <= DIGITS {
         wide(10_i128.pow(places))
@@ -146,7 +146,7 @@ fn power(places: u32) -> i256 {
     }
 }
 
-/// `digits / unit` rounded half away from zero; `unit` is positive and even.
+/// Returns `digits / unit` rounded half away from zero; `unit` is positive and even.
 fn divided(digits: i256, unit: i256) -> i256 {
     let (whole, rest) = (digits / unit, digits % unit);
     let half = unit / wide(2);
@@ -195,7 +195,7 @@ fn narrow(digits: Option<i256>, scale: i32) -> Result<i128> {
     }
 }
 
-/// Divides, rounding half up to 38 places first, by long division in steps of 36 digits.
+/// Divides by long division in steps of 36 digits. The quotient is rounded half up to 38 places first.
 fn quotient(a: (i128, i32), b: (i128, i32), scale: i32) -> Result<i128> {
     let negative = (a.0 < 0) != (b.0 < 0);
     let (dividend, divisor) = (wide(a.0.abs()), wide(b.0.abs()));

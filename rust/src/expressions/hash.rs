@@ -17,7 +17,7 @@ use crate::error::Result;
 /// Spark's seed of both hash functions.
 const SEED: i32 = 42;
 
-/// CRC-32 of bytes, as an unsigned number.
+/// Returns the CRC-32 of bytes, as an unsigned number.
 pub fn crc32(given: &Arguments) -> Result<ArrayRef> {
     let sums = given
         .binary(0)?
@@ -77,8 +77,8 @@ impl Hash for Murmur3 {
         let low = Self::mix(seed as u32, value as u32);
         Self::finish(Self::mix(low, (value >> 32) as u32), 8)
     }
-    /// Murmur3 as Spark computes it, not as published: each byte after the last whole word is mixed in like
-    /// a word, as a signed number.
+    /// Hashes with Murmur3 as Spark computes it, not as published: each byte after the last whole word is
+    /// mixed in like a word, as a signed number.
     fn bytes(value: &[u8], seed: i32) -> i32 {
         let (words, rest) = value.as_chunks::<4>();
         let hash = words.iter().fold(seed as u32, |hash, word| Self::mix(hash, u32::from_le_bytes(*word)));
@@ -190,7 +190,7 @@ fn fold_lists<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// Java's `Float.floatToIntBits`, with -0.0 as 0.0.
+/// Returns what Java's `Float.floatToIntBits` does, with -0.0 as 0.0.
 fn float_bits(value: f32) -> i32 {
     if value.is_nan() { 0x7fc0_0000 } else { (value + 0.0).to_bits() as i32 }
 }
@@ -199,7 +199,7 @@ fn double_bits(value: f64) -> i64 {
     if value.is_nan() { 0x7ff8_0000_0000_0000 } else { (value + 0.0).to_bits() as i64 }
 }
 
-/// Java's `BigInteger.toByteArray`: removes the leading bytes that the sign does not need.
+/// Removes the leading bytes that the sign does not need, as Java's `BigInteger.toByteArray` does.
 fn shortest(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let [first, second, ..] = rest {

@@ -4,7 +4,7 @@
 //! is ignored for ASCII letters only, unless the flag `u` is set. Example: `(?i)é$` becomes
 //! `é(?=(?:\r\n|...)?\z)`. A pattern without an equivalent is an error that names the construct.
 
-/// Why a pattern is not translated.
+/// The reason why a pattern is not translated.
 #[derive(Debug, PartialEq)]
 pub enum Refusal {
     /// The pattern is not valid in Java either.
@@ -134,7 +134,7 @@ impl Parser {
         if matches!(self.peek(), Some('*' | '+' | '?' | '{')) { Err(Refusal::Invalid) } else { Ok(()) }
     }
 
-    /// `{2}`, `{2,}`, `{2,5}`
+    /// Parses `{2}`, `{2,}` or `{2,5}`.
     fn counted(&mut self) -> Parsed<String> {
         let close = self.chars[self.at..].iter().position(|one| *one == '}').ok_or(Refusal::Invalid)?;
         let text: String = self.chars[self.at + 1..self.at + close].iter().collect();

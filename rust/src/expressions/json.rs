@@ -477,7 +477,7 @@ pub fn get_json_object(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// The number of items of an array; null for any other text.
+/// Returns the number of items of an array; null for any other text.
 pub fn array_length(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let lengths = texts.iter().map(|text| match Json::parse(text?)? {
@@ -487,7 +487,7 @@ pub fn array_length(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(lengths.collect::<Int32Array>()))
 }
 
-/// The names of an object; null for any other text.
+/// Returns the names of an object; null for any other text.
 pub fn object_keys(given: &Arguments) -> Result<ArrayRef> {
     let mut out = ListBuilder::new(StringBuilder::new());
     for text in &given.text(0)? {

@@ -129,7 +129,8 @@ fn push_day(days: i32, out: &mut String) -> Result<()> {
 }
 
 /// Appends a timestamp, which is given in microseconds since 1970, with its quotes:
-/// "2024-02-29T12:00:00.000+01:00". `zone`: the one in which it is shown; None: a timestamp without zone.
+/// "2024-02-29T12:00:00.000+01:00". `zone`: the time zone in which it is shown; `None` for a timestamp
+/// without time zone.
 fn push_instant(micros: i64, zone: Option<&Tz>, out: &mut String) -> Result<()> {
     let instant = DateTime::from_timestamp_micros(micros)
         .ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?

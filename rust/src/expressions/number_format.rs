@@ -157,9 +157,9 @@ fn parse(text: &str, tokens: &[Token]) -> Option<i128> {
     Some(if negative { -number } else { number })
 }
 
-/// Appends the digits of `text` from position `at` on and returns the position after them. `groups`: whether
-/// a comma ends a group of digits. None if the groups do not fit `runs`, the groups of the format: each with
-/// its length, and whether it must be full.
+/// Appends the digits of `text` from position `at` on, and returns the position after them. `groups`: true if
+/// a comma ends a group of digits. Returns `None` if the groups do not fit `runs`, the groups of the format:
+/// each with its length, and whether it must be full.
 fn take_digits(
     text: &[char],
     mut at: usize,

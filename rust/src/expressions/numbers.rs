@@ -9,7 +9,7 @@ use super::arguments::Arguments;
 use super::failure;
 use crate::error::Result;
 
-/// The square root of the sum of two squares, without intermediate overflow.
+/// Returns the square root of the sum of two squares, without intermediate overflow.
 pub fn hypot(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(arrow::compute::binary::<_, _, _, Float64Type>(
         &given.doubles(0)?,
@@ -143,7 +143,7 @@ fn is_one_digit(shown: &str) -> bool {
     !shown.contains('.')
 }
 
-/// `-1.25e-7` as Java writes it.
+/// Appends `-1.25e-7` as Java writes it, `-1.25E-7`.
 fn push_java(shown: &str, out: &mut String) {
     let (mantissa, exponent) = shown.split_once('e').unwrap_or((shown, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -290,7 +290,7 @@ fn up(digits: &mut Vec<u8>) {
     digits.insert(0, b'1');
 }
 
-/// `-1234567.50` with its whole part in groups: `-1,234,567.50`.
+/// Returns `-1234567.50` with its whole part in groups: `-1,234,567.50`.
 fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, fraction) =

@@ -98,7 +98,7 @@ impl CompiledPattern {
         self.regex.captures(text).map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))
     }
 
-    /// A group that the pattern does not have is an error of InvalidArgument.
+    /// Returns the index of a group. A group that the pattern does not have is an error of InvalidArgument.
     fn group(&self, group: i32) -> Result<usize> {
         let groups = self.regex.captures_len() - 1;
         let known = usize::try_from(group).ok().filter(|group| *group <= groups);

@@ -8,17 +8,18 @@ use super::arguments::{Arguments, map_text};
 use super::title_case;
 use crate::error::Result;
 
-/// Upper case by Unicode's full mapping: `straße` becomes `STRASSE`.
+/// Converts to upper case by Unicode's full mapping: `straße` becomes `STRASSE`.
 pub fn upper(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| out.push_str(&value.to_uppercase())))
 }
 
-/// Lower case by Unicode's full mapping, with its own form for a final sigma.
+/// Converts to lower case by Unicode's full mapping, with its own form for a final sigma.
 pub fn lower(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| out.push_str(&value.to_lowercase())))
 }
 
-/// The first character of each word in title case, the rest in lower case. Words are separated by spaces.
+/// Converts the first character of each word to title case, and the rest to lower case. Words are separated
+/// by spaces.
 pub fn initcap(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         if value.is_ascii() {
@@ -39,15 +40,16 @@ pub fn initcap(given: &Arguments) -> Result<ArrayRef> {
             }
             if let Some(first) = word.chars().next() {
                 title_case::push(first, out);
-                // From the whole word, as the lower case of a sigma depends on the letters before it.
+                // The lower case is that of the whole word, as the form of a sigma depends on the letters
+                // before it.
                 out.extend(word.to_lowercase().chars().skip(first.to_lowercase().count()));
             }
         }
     }))
 }
 
-/// The number of characters to insert, delete or replace to turn one text into the other; -1 above a third
-/// argument, if there is one.
+/// Returns the number of characters to insert, delete or replace to turn one text into the other. If there is
+/// a third argument, a number above it becomes -1.
 pub fn levenshtein(given: &Arguments) -> Result<ArrayRef> {
     let (left, right) = (given.text(0)?, given.text(1)?);
     let limits = if given.count() > 2 { Some(given.integers(2)?) } else { None };
@@ -67,8 +69,8 @@ pub fn levenshtein(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(distances.collect::<Int32Array>()))
 }
 
-/// Jaro-Winkler similarity: 1 for equal texts. A common beginning always counts; in DuckDB's function, it
-/// counts only for similar texts.
+/// Returns the Jaro-Winkler similarity: 1 for equal texts. A common beginning always counts; in DuckDB's
+/// function, it counts only for similar texts.
 pub fn jaro_winkler(given: &Arguments) -> Result<ArrayRef> {
     let (left, right) = (given.text(0)?, given.text(1)?);
     let similarities = left.iter().zip(right.iter()).map(|pair| {
@@ -107,7 +109,7 @@ fn jaro(a: &[char], b: &[char]) -> f64 {
 /// Soundex's digit of each letter; `7` for letters that are skipped.
 const SOUNDS: &[u8; 26] = b"01230127022455012623017202";
 
-/// The American Soundex code. Text that does not begin with an ASCII letter is returned unchanged.
+/// Returns the American Soundex code. Text that does not begin with an ASCII letter is returned unchanged.
 pub fn soundex(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         let Some(first) = value.bytes().next().filter(u8::is_ascii_alphabetic) else {

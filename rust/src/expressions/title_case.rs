@@ -69,7 +69,8 @@ pub fn push(character: char, out: &mut String) {
         return out.push(character.to_ascii_uppercase());
     }
     match character {
-        // Already in title case: digraphs such as `ǅ`, Georgian letters, Greek capitals with an iota below.
+        // These are already in title case: digraphs such as `ǅ`, Georgian letters, Greek capitals with an
+        // iota below.
         '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}' | '\u{10d0}'..='\u{10fa}' | '\u{10fd}'..='\u{10ff}' => {
             out.push(character)
         }

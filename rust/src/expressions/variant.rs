@@ -172,10 +172,10 @@ pub(super) fn whole_of(value: &Variant) -> Option<i64> {
     }
 }
 
-/// `variant_parts(variant, zone [, path])`: the parts of a variant, or of its part at a path, that casts
-/// need. `kind`: its type; `whole`: a whole number, a boolean as 0 or 1, days, microseconds, or a decimal
-/// without its fraction; `number`: a double or float; `text`: a text, the digits of a decimal, and JSON for
-/// all other types; `bytes`: those of a binary.
+/// `variant_parts(variant, zone [, path])`: the parts that casts need of a variant, or of its part at a path.
+/// `kind`: its type; `whole`: a whole number, a boolean as 0 or 1, days, microseconds, or a decimal without
+/// its fraction; `number`: a double or float; `text`: a text, the digits of a decimal, and JSON for all other
+/// types; `bytes`: a binary value.
 pub fn parts(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let rows = given.rows();

@@ -81,7 +81,7 @@ impl Variants {
     }
 }
 
-/// The fields of a column of variants.
+/// Returns the fields of a column of variants.
 pub(super) fn fields() -> Fields {
     Fields::from(vec![
         Field::new("metadata", DataType::Binary, true),
@@ -506,7 +506,7 @@ pub(super) fn days_of(day: NaiveDate) -> i32 {
     day.num_days_from_ce() - 719_163
 }
 
-/// The digits and the scale of a decimal.
+/// Returns the digits and the scale of a decimal.
 pub(super) fn digits_of(value: &Variant) -> Option<(i128, u8)> {
     match value {
         Variant::Decimal4(number) => Some((i128::from(number.integer()), number.scale())),

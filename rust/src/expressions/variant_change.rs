@@ -15,7 +15,8 @@ use super::variant_bytes::{Column, Encoder, Variants};
 use super::variant_limits::Limits;
 use crate::error::{Error, Result};
 
-/// Largest index at which an array is filled up with nulls, each of which takes 200 bytes for a moment.
+/// Largest index at which an array is filled up with nulls. Each null takes 200 bytes while the array is
+/// changed.
 const MOST_ITEMS: usize = 1 << 18;
 
 /// A variant, opened as far as it is changed.
@@ -39,7 +40,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Opens all objects and arrays in it, and leaves out nulls of objects and, with `items`, of arrays.
+    /// Opens all objects and arrays in a node, and leaves out nulls of objects and, with `items`, of arrays.
     fn without_nulls(self, items: bool, limits: &mut Limits) -> Result<Self> {
         let is_null = |node: &Node| matches!(node, Node::Whole(Variant::Null));
         Ok(match self.opened() {
@@ -165,7 +166,7 @@ fn fill<'a>(items: &mut Vec<Node<'a>>, index: usize, value: Node<'a>) -> std::re
     Ok(())
 }
 
-/// Removes what is at `path[at..]` of `node`, if there is such a part.
+/// Removes the part at `path[at..]` of `node`, if there is such a part.
 fn removed<'a>(node: Node<'a>, path: &[Step], at: usize) -> Node<'a> {
     let is_last = at + 1 == path.len();
     match (&path[at], node.opened()) {

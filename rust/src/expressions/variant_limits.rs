@@ -48,7 +48,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Notes that it ends.
+    /// Notes that an array or object ends.
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
     }

@@ -19,7 +19,7 @@ use super::variant_limits::{Limits, check_bytes};
 use super::zones;
 use crate::error::Result;
 
-/// A decimal without zeros at its end: 1.5, 100.
+/// Returns a decimal without zeros at its end: 1.5, 100.
 fn plain(mut digits: i128, mut scale: u8) -> String {
     while scale > 0 && digits % 10 == 0 {
         digits /= 10;

@@ -8,7 +8,7 @@
 use arrow::array::timezone::Tz;
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, Offset, TimeZone};
 
-/// The last year that the tables know.
+/// The last year of the time zone tables.
 const LAST: i32 = 2099;
 
 /// Returns the offset from UTC, in seconds, at an instant.
@@ -30,7 +30,7 @@ pub fn instant(zone: &Tz, moment: i64) -> Option<i64> {
     moment.checked_sub(i64::from(seconds) * 1_000_000)
 }
 
-/// Returns a time that the tables know, at which the zone has the offset of `time`.
+/// Returns a time within the years of the tables at which the zone has the offset of `time`.
 fn known(zone: &Tz, time: &NaiveDateTime) -> NaiveDateTime {
     if time.year() <= LAST {
         return *time;
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_local_time_that_occurs_twice_is_the_earlier_one() {
         let zone: Tz = "America/New_York".parse().unwrap();
-        // Skipped: 03:30 of summer.
+        // This time is skipped: the clock shows 03:30 of summer time.
         assert_eq!(instant(&zone, micros("2024-03-10 02:30:00")), Some(micros("2024-03-10 07:30:00")));
         assert_eq!(instant(&zone, micros("2024-11-03 01:30:00")), Some(micros("2024-11-03 05:30:00")));
         assert_eq!(instant(&zone, micros("2100-11-07 01:30:00")), Some(micros("2100-11-07 05:30:00")));

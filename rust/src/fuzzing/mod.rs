@@ -340,7 +340,7 @@ pub fn path(data: &[u8]) {
         match place {
             Ok(Place::Inside(path)) => {
                 check_relative(&path).expect("a path inside the table is plain and relative");
-                // A name that looks like a URL, as `a:/b`, is reached by its whole address alone.
+                // A name that looks like a URL, such as `a:/b`, can be reached only by its whole address.
                 if scheme(&path).is_none() {
                     assert_eq!(
                         locate_encoded(root, &layout::encode(&path)).expect("it was found before"),

@@ -17,7 +17,7 @@ pub struct OneFile {
 }
 
 impl OneFile {
-    /// The store with these bytes.
+    /// Makes the store with these bytes.
     pub fn with(name: &'static str, data: &[u8]) -> Arc<dyn Store> {
         Arc::new(Self { name, data: Bytes::copy_from_slice(data) })
     }

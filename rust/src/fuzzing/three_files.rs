@@ -21,7 +21,7 @@ const SCHEMA: &str = concat!(
     r#"{"name":"p","type":"integer"}]}"#,
 );
 
-/// Rows of three files as (name, values): null is an empty text. Of the partition column each file has one
+/// Rows of three files as (name, values); null is an empty text. In each file, the partition column has one
 /// value.
 const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
     [
@@ -59,8 +59,8 @@ const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
     ],
 ];
 
-/// The value of the partition column of each file of [`ROWS`], and the file's statistics. NaN is left out, as
-/// writers do, so that `d` of the second file has no upper bound.
+/// The value of the partition column of each file of [`ROWS`], and the file's statistics. Like those of other
+/// writers, they do not include NaN, so that `d` of the second file has no upper bound.
 const STATISTICS: [(Option<&str>, &str); 3] = [
     (
         Some("1"),
@@ -85,7 +85,7 @@ const STATISTICS: [(Option<&str>, &str); 3] = [
     (None, r#"{"numRecords":3,"nullCount":{"i":3,"s":3,"d":3,"b":3,"t":3,"n":3,"a":3,"st":{"x":3}}}"#),
 ];
 
-/// The commit that adds the files, named by their numbers.
+/// Returns the commit that adds the files, named by their numbers.
 fn adds() -> String {
     let line = |(number, (partition, statistics)): (usize, &(Option<&str>, &str))| {
         let add = json!({"path": number.to_string(), "partitionValues": {"p": partition}, "size": 1,
@@ -95,7 +95,7 @@ fn adds() -> String {
     STATISTICS.iter().enumerate().map(line).collect()
 }
 
-/// A table of three files: its schema, its adds, the rows of each file.
+/// A table of three files: its schema, its adds, and the rows of each file.
 pub static FILES: LazyLock<(TableSchema, RecordBatch, Vec<RecordBatch>)> = LazyLock::new(|| {
     let schema = TableSchema::parse(SCHEMA, &["p".to_owned()], "none").expect("a schema");
     let commit = Commit::parse(adds().as_bytes(), COMMIT, &Interrupt::default()).expect("a commit");

@@ -64,7 +64,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// `metadata`: of the file, with `avro.schema`.
+    /// Begins a container. `metadata`: the metadata of the file, with `avro.schema`.
     pub fn new(metadata: &[(&str, &str)]) -> Self {
         let marker = *uuid::Uuid::new_v4().as_bytes();
         let mut out = MAGIC.to_vec();
@@ -106,7 +106,7 @@ impl Container {
         Ok(())
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn finish(mut self) -> Result<Vec<u8>> {
         self.flush()?;
         Ok(self.out)
@@ -241,7 +241,7 @@ impl NamedTypes {
 pub struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
-    /// A long.
+    /// Reads a long.
     pub fn long(&mut self) -> Result<i64> {
         let (mut value, mut shift) = (0_u64, 0);
         loop {
@@ -271,7 +271,7 @@ impl<'a> Cursor<'a> {
         self.take(usize::try_from(count).map_err(|_| malformed("a negative length"))?)
     }
 
-    /// A text.
+    /// Reads a text.
     pub fn text(&mut self) -> Result<&'a str> {
         std::str::from_utf8(self.bytes()?).map_err(|error| malformed("a text").caused_by(error))
     }
@@ -402,7 +402,7 @@ fn inflated(packed: &[u8], most: u64) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// An error about an Avro file.
+/// Makes an error about an Avro file.
 pub fn malformed(what: &str) -> Error {
     Error::protocol(format!("an Avro file of the Iceberg metadata is malformed: {what}"))
 }

@@ -329,8 +329,8 @@ pub struct FormerEntry<'a> {
 }
 
 impl<'a> FormerEntry<'a> {
-    /// Reads the next entry. `fields`: those of an entry; `file`: those of its record `data_file`; `deletes`:
-    /// the entries are deletion vectors.
+    /// Reads the next entry. `fields`: the fields of an entry; `file`: the fields of its record `data_file`;
+    /// `deletes`: true if the entries are deletion vectors.
     pub fn read(
         cursor: &mut Cursor<'a>,
         fields: &[(String, Layout)],

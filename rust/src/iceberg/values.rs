@@ -47,7 +47,7 @@ fn not_partition(data_type: &Type) -> Error {
         .found(data_type.to_json())
 }
 
-/// The least number of bytes that hold every value of this precision.
+/// Returns the least number of bytes that hold every value of this precision.
 fn decimal_bytes(precision: u8) -> usize {
     let most = 10_i128.pow(u32::from(precision)) - 1;
     (1..16).find(|bytes| most < 1_i128 << (8 * bytes - 1)).unwrap_or(16)

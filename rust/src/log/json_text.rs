@@ -14,8 +14,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::error::{Error, Result};
 
-/// True for the bytes that JSON does not have in a text as they are. One look per byte: a text of statistics
-/// has many quotes.
+/// True for each byte that JSON must escape in a text. A table takes one look-up for each byte: a text of
+/// statistics has many quotes.
 const ESCAPED: [bool; 256] = {
     let mut escaped = [false; 256];
     let mut byte = 0;

@@ -72,7 +72,8 @@ fn schema<const N: usize>(fields: [Field; N]) -> SchemaRef {
     Arc::new(Schema::new(Vec::from(fields)))
 }
 
-/// Map of text to text; values may be null. Its children have the names of Parquet.
+/// Returns the type of a map of text to text, whose values may be null. The children have the names of
+/// Parquet.
 pub fn text_map() -> DataType {
     map_of(DataType::Utf8, DataType::Utf8, true)
 }
@@ -84,7 +85,7 @@ pub fn text_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
 }
 
-/// Fields of a deletion vector's descriptor.
+/// Returns the fields of a deletion vector's descriptor.
 pub fn vector_fields() -> Fields {
     Fields::from(vec![
         Field::new("storageType", DataType::Utf8, true),
@@ -180,22 +181,22 @@ fn conform_map(column: &MapArray, entry: &Arc<Field>, sorted: bool, name: &str) 
     )?))
 }
 
-/// A text column of a batch in one of this module's schemas.
+/// Returns a text column of a batch in one of this module's schemas.
 pub fn text<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray> {
     batch.column_by_name(name).and_then(|column| column.as_string_opt()).ok_or_else(|| lacks(name))
 }
 
-/// A 64-bit column.
+/// Returns a 64-bit column.
 pub fn long<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a arrow::array::Int64Array> {
     batch.column_by_name(name).and_then(|column| column.as_primitive_opt()).ok_or_else(|| lacks(name))
 }
 
-/// A map column.
+/// Returns a map column.
 pub fn map<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a MapArray> {
     batch.column_by_name(name).and_then(|column| column.as_map_opt()).ok_or_else(|| lacks(name))
 }
 
-/// The deletion vectors.
+/// Returns the deletion vectors.
 pub fn vectors(batch: &RecordBatch) -> Result<&StructArray> {
     batch
         .column_by_name("deletionVector")
@@ -221,7 +222,7 @@ pub fn map_values(map: &MapArray, key: &str) -> StringArray {
     (0..map.len()).map(|row| if map.is_valid(row) { find(row) } else { None }).collect()
 }
 
-/// A map column of `rows` empty maps.
+/// Returns a map column of `rows` empty maps.
 pub fn empty_maps(rows: usize) -> Result<ArrayRef> {
     let DataType::Map(entry, sorted) = text_map() else {
         return Err(Error::protocol("a map without entries"));

@@ -1,6 +1,6 @@
-//! A version must be the same whichever files of the log it is read from, and the same as the one that a
-//! reader finds who applies the actions one by one ("Action Reconciliation" of PROTOCOL.md); and lines that
-//! are no commit are refused with their place.
+//! Tests that a version is the same whichever files of the log it is read from, and the same as when its
+//! actions are applied one by one ("Action Reconciliation" of PROTOCOL.md), and that lines that are no commit
+//! are refused with their place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2
 /// Fields that each `add` has.
 const ADDED: &str = r#""partitionValues":{},"modificationTime":1,"dataChange":true"#;
 
-/// What a version consists of.
+/// The state of a version.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct State {
     /// Live files and their sizes.
@@ -39,14 +39,14 @@ struct State {
 /// One change of a commit.
 #[derive(Debug, Clone)]
 enum Change {
-    /// The file has this vector from now on; None: no vector.
+    /// Gives the file this vector; `None`: no vector.
     Put(u8, Option<i32>),
     Remove(u8),
     Transaction(u8),
     Domain(u8, bool),
 }
 
-/// Commits, each of which changes a file, an application or a domain at most once.
+/// Generates commits, each of which changes a file, an application or a domain at most once.
 fn histories() -> impl Strategy<Value = Vec<Vec<Change>>> {
     let change = prop_oneof![
         4 => (0..6_u8, proptest::option::of(1..4_i32)).prop_map(|(path, vector)| Change::Put(path, vector)),
@@ -125,7 +125,7 @@ impl State {
         )
     }
 
-    /// The state of a snapshot.
+    /// Returns the state of a snapshot.
     fn of(snapshot: &Snapshot) -> Self {
         let batches = |kind| snapshot.living(kind, &Interrupt::default()).unwrap();
         let live: Vec<_> = batches(FileKind::Add)
@@ -163,7 +163,7 @@ fn files(batch: &RecordBatch) -> Vec<File> {
     (0..batch.num_rows()).map(|row| (paths.value(row).to_owned(), offset(row))).collect()
 }
 
-/// An empty store.
+/// Returns an empty store.
 fn store() -> Arc<dyn Store> {
     static OPENED: AtomicU64 = AtomicU64::new(0);
     let number = OPENED.fetch_add(1, Ordering::Relaxed);
@@ -174,7 +174,7 @@ fn path(version: u64) -> String {
     format!("_delta_log/{version:020}.json")
 }
 
-/// Writes a history to a store -> the state of each version.
+/// Writes a history to a store, and returns the state of each version.
 fn written(store: &Arc<dyn Store>, history: &[Vec<Change>]) -> Vec<State> {
     let mut state = State::default();
     let mut states = Vec::new();
@@ -195,8 +195,8 @@ fn commits(versions: std::ops::RangeInclusive<u64>) -> Vec<(u64, String)> {
     versions.map(|version| (version, path(version))).collect()
 }
 
-/// Loads a version from a checkpoint (none: from the first commit) and commits. `hold`: number of bytes above
-/// which actions stay in their files.
+/// Loads a version from a checkpoint (`None`: from the first commit) and commits. `hold`: number of bytes
+/// above which actions stay in their files.
 fn load(
     store: &Arc<dyn Store>,
     parts: &[String],

@@ -22,8 +22,8 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// `reader`: reads the columns at `roots` of the file's schema; `numbers`: all other columns, with their
-    /// positions and fields; `rows`: the rows that `reader` reads.
+    /// Joins two readers. `reader`: reads the columns at `roots` of the file's schema; `numbers`: all other
+    /// columns, with their positions and fields; `rows`: the rows that `reader` reads.
     pub(super) fn new(
         reader: Option<ParquetRecordBatchReader>,
         numbers: Vec<(usize, FieldRef, Box<dyn Column>)>,
@@ -45,7 +45,7 @@ impl Batches {
         let schema = Arc::new(Schema::new(fields.into_iter().map(|(_, field)| field).collect::<Vec<_>>()));
         Self { schema, reader, numbers, rows: Vec::from(rows).into(), batch }
     }
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -111,7 +111,7 @@ pub struct ColumnWriters {
 }
 
 impl ColumnWriters {
-    /// Column writers for the row groups of a file.
+    /// Makes a factory of column writers for the row groups of a file.
     pub fn new<W: Write + Send>(file: &SerializedFileWriter<W>, schema: SchemaRef) -> Self {
         let stores = Arc::new(Stores::default());
         let factory =

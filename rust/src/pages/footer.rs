@@ -1,5 +1,5 @@
 //! Checks the footer of a Parquet file before Parquet's own reader parses it. That reader calls itself for
-//! each level of the schema, and allocates memory for as many fields and row groups as the footer says: a
+//! each level of the schema, and allocates memory for as many fields and row groups as the footer declares: a
 //! schema of 5,000 groups within each other, which takes 40 KB, would end the process.
 
 use bytes::Bytes;
@@ -214,7 +214,7 @@ fn children(input: &mut Input) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// An element of a schema with the name `a`.
+    /// Returns the bytes of an element of a schema with the name `a`.
     fn element(children: Option<u8>) -> Vec<u8> {
         let end = children.map_or(vec![0], |count| vec![0x15, count << 1, 0]);
         [&[0x35, 0, 0x18, 1, b'a'][..], &end].concat()

@@ -1,6 +1,6 @@
 //! Reads Parquet files page by page: the sizes in a page's header are checked before the page is decoded, and
-//! no page decompresses to more bytes than its header says. Pages are written with checksums ([`checksums`]),
-//! and checksums are verified when pages are read.
+//! no page decompresses to more bytes than its header declares. Pages are written with checksums
+//! ([`checksums`]), and checksums are verified when pages are read.
 //!
 //! For Snappy, Zstandard and plain LZ4, Parquet's own readers allocate the size in the header and refuse a
 //! page that is larger. For gzip, Brotli and the older LZ4, they decompress the whole page and compare its

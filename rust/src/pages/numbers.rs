@@ -56,7 +56,7 @@ pub fn is_read_here(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool 
         && column.max_def_level() == 1
 }
 
-/// A column chunk for which `is_read_here`.
+/// Opens a column chunk for which `is_read_here` is true.
 pub fn column(
     chunk: &ColumnChunkMetaData,
     data_type: ArrowType,

@@ -1,5 +1,5 @@
 //! Reads and decompresses the pages of a column, in place of Parquet's own decoder, so that no page takes
-//! more memory than its header says.
+//! more memory than its header declares.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Group<R> {
 }
 
 impl<R: ChunkReader + 'static> Group<R> {
-    /// The pages of a leaf.
+    /// Returns the pages of a leaf.
     pub fn pages(&self, leaf: usize) -> Result<Box<dyn PageReader>> {
         let places = self.metadata.offset_index().and_then(|groups| groups.get(self.index)?.get(leaf));
         let places = places.map(|places| places.page_locations().clone());
@@ -105,7 +105,7 @@ impl<R: ChunkReader + 'static> BoundedPages<R> {
         Ok(Self { file, stored, codec: column.compression(), name: column.column_path().string(), headers })
     }
 
-    /// The header of the next page.
+    /// Returns the header of the next page.
     fn header(&mut self) -> Result<Option<Header>> {
         let at = match &mut self.headers {
             Headers::At(places) => places.pop_front(),

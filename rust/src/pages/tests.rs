@@ -109,7 +109,7 @@ fn framed(bytes: &[u8]) -> Vec<u8> {
     into.finish().unwrap()
 }
 
-/// A page as Hadoop writes it: several blocks, the last one short.
+/// Compresses a page as Hadoop does: to several blocks, the last of which is short.
 fn blocks(bytes: &[u8], of: usize) -> Vec<u8> {
     let block = |bytes: &[u8]| {
         let packed = lz4_flex::block::compress(bytes);
@@ -178,7 +178,7 @@ fn a_page_whose_header_lies() {
     }
 }
 
-/// Numbers of each type, with nulls, beside a text and a struct.
+/// Makes numbers of each type, with nulls, beside a text and a struct.
 fn numbers(values: &[Option<i32>]) -> RecordBatch {
     let whole: ArrayRef = Arc::new(Int32Array::from(values.to_vec()));
     let long: ArrayRef =
@@ -212,7 +212,7 @@ fn numbers(values: &[Option<i32>]) -> RecordBatch {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-    /// The values that are read here, and those that Parquet's own reader reads.
+    /// The values that are read here equal those that Parquet's own reader reads.
     #[test]
     fn numbers_with_nulls(
         values in prop::collection::vec(prop::option::weighted(0.8, -3000..3000_i32), 1..900),

@@ -14,14 +14,14 @@ pub(super) const STRUCT: u8 = 12;
 /// Maximum depth of lists and structs within each other whose fields are unknown.
 const MAX_DEPTH: usize = 16;
 
-/// The fields of a known struct. Parquet's own reader takes a known field to be of its type, whatever type
-/// the bytes say; bytes that say another type would be understood differently there.
+/// The fields of a known struct. Parquet's own reader takes a known field to be of its type, even if the
+/// bytes declare another type; such bytes would be understood differently there.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     Value(u8),
     Bool,
     List(&'static Shape),
-    /// The fields 1, 2, 3 and so on. Others are passed over by the type that the bytes say.
+    /// The fields 1, 2, 3 and so on. Others are passed over by the type that the bytes declare.
     Struct(&'static [Shape]),
     /// A struct without fields.
     Empty,
@@ -117,7 +117,7 @@ impl Input<'_> {
         }
     }
 
-    /// Passes over a value of a known type; `kind`: the type that the bytes say.
+    /// Passes over a value of a known type; `kind`: the type that the bytes declare.
     pub(super) fn known(&mut self, kind: u8, shape: Shape) -> Option<()> {
         match (shape, kind) {
             (Shape::Value(known), _) if known == kind => self.skip(kind),

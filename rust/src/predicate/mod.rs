@@ -30,7 +30,7 @@ pub struct Column {
     pub physical: Vec<String>,
     /// Arrow type of the leaf, as [`crate::schema`] maps it.
     pub data_type: DataType,
-    /// A partition column: its values are in the log, not in data files.
+    /// True for a partition column: its values are in the log, not in data files.
     pub partition: bool,
     /// True if the type was float before it was widened, so statistics as text may be those of a float.
     pub was_float: bool,
@@ -102,8 +102,8 @@ impl Operator {
 }
 
 impl Predicate {
-    /// A predicate that the column is one of these values, which have its type; nulls are omitted. `None` for
-    /// more than `most` values in which a look-up takes long ([`Literals::are_dense`]).
+    /// Makes the predicate that the column is one of these values, which have its type; nulls are omitted.
+    /// `None` for more than `most` values in which a look-up takes long ([`Literals::are_dense`]).
     pub fn among(column: Arc<Column>, values: &ArrayRef, most: usize) -> Result<Option<Self>> {
         if values.data_type() != &column.data_type {
             return Err(Error::new(Kind::InvalidArgument, "values of another type than their column")
@@ -115,7 +115,7 @@ impl Predicate {
         Ok((literals.len() <= most || literals.are_dense()).then_some(Self::In(column, literals, false)))
     }
 
-    /// Joins both by AND, without nested conjunctions.
+    /// Joins two predicates by AND, without nested conjunctions.
     pub fn and(self, other: Self) -> Self {
         let mut all = match self {
             Self::And(all) => all,
@@ -158,7 +158,7 @@ impl Predicate {
         all
     }
 
-    /// The conjuncts of the top level.
+    /// Returns the conjuncts of the top level.
     pub fn conjuncts(self) -> Vec<Self> {
         match self {
             Self::And(args) => args.into_iter().flat_map(Self::conjuncts).collect(),

@@ -219,8 +219,8 @@ fn describe(predicate: &Predicate) -> Result<Node> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Columns i (int), s (string), d (double), t (timestamp), n (decimal(10,2)), p (int, a partition
-    /// column).
+    /// Finds one of the columns i (int), s (string), d (double), t (timestamp), n (decimal(10,2)) and p (int,
+    /// a partition column).
     pub(crate) fn resolve(path: &[String]) -> Result<Arc<Column>> {
         use arrow::datatypes::TimeUnit::Microsecond;
         let data_type = match path.join(".").as_str() {

@@ -33,7 +33,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// A partition column's values, one per container.
+    /// Makes bounds of a partition column's values, one per container.
     pub fn of_partition(values: ArrayRef) -> Self {
         let null_count = (0..values.len()).map(|i| i64::from(values.is_null(i))).collect();
         let row_count = std::iter::repeat_n(1, values.len()).collect();
@@ -43,7 +43,7 @@ impl Bounds {
 
 /// Statistics of a number of containers.
 pub trait Containers {
-    /// Number of containers.
+    /// Returns the number of containers.
     fn len(&self) -> usize;
     /// True if there are no containers.
     fn is_empty(&self) -> bool {
@@ -354,7 +354,7 @@ mod tests {
                         )
                     }
                     "d" => {
-                        // as writers do: NaN is left out
+                        // NaN is left out, as writers do.
                         let pick = |r: &Vec<Option<f64>>, f: fn(f64, f64) -> f64| {
                             r.iter().flatten().copied().filter(|v| !v.is_nan()).reduce(f)
                         };
@@ -363,7 +363,7 @@ mod tests {
                         ((Arc::new(low), Arc::new(high)), counts(&self.d))
                     }
                     "s" => {
-                        // truncated to one character, the maximum raised
+                        // The bounds are truncated to one character, and the maximum is then raised.
                         let low = self
                             .s
                             .iter()
@@ -386,7 +386,7 @@ mod tests {
         }
     }
 
-    /// The oracle: one row, three-valued, Spark's order of floats.
+    /// The oracle: evaluates the predicate on one row in three-valued logic, with Spark's order of floats.
     fn row(p: &Predicate, i: Option<i32>, d: Option<f64>, s: Option<&str>) -> Option<bool> {
         let order = |column: &Column, literal: &ArrayRef, k: usize| match column.path[0].as_str() {
             "i" => i.map(|v| v.cmp(&literal.as_primitive::<arrow::datatypes::Int32Type>().value(k))),
@@ -424,8 +424,8 @@ mod tests {
         }
     }
 
-    /// SQL's AND (`by` false) and OR (`by` true): one answer of `by` decides, else one unknown leaves it
-    /// unknown.
+    /// Computes SQL's AND (`by` false) or OR (`by` true): one answer equal to `by` decides; otherwise, one
+    /// unknown answer makes the result unknown.
     fn decided(mut answers: impl Iterator<Item = Option<bool>> + Clone, by: bool) -> Option<bool> {
         if answers.clone().any(|answer| answer == Some(by)) {
             Some(by)

@@ -24,8 +24,8 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Python's own class for the number of the system's error: `PermissionError(13, "Permission denied",
-/// "/t/part-0.parquet")`.
+/// Makes an error of Python's own class for the system's error number: `PermissionError(13, "Permission
+/// denied", "/t/part-0.parquet")`.
 fn os_error(error: &Error) -> PyErr {
     let system = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
     let Some(number) = system.and_then(std::io::Error::raw_os_error) else {
@@ -59,7 +59,7 @@ fn class_of(kind: Kind) -> &'static str {
     }
 }
 
-/// An instance of `deltaic.errors.<class>` with the parts of `error` as attributes.
+/// Makes an instance of `deltaic.errors.<class>` with the parts of `error` as attributes.
 fn raise(py: Python<'_>, class: &str, error: &Error) -> PyResult<PyErr> {
     let mut message = error.message().to_owned();
     if let Some(source) = std::error::Error::source(error) {
@@ -79,7 +79,7 @@ fn raise(py: Python<'_>, class: &str, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(instance))
 }
 
-/// `deltaic.errors.InvalidTypeError`: an argument of the wrong Python type.
+/// Makes a `deltaic.errors.InvalidTypeError`, for an argument of the wrong Python type.
 pub fn wrong_type(argument: &Bound<'_, PyAny>, message: &str, expected: &str) -> PyErr {
     let found = argument.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     let error = Error::new(Kind::InvalidArgument, message).found(found).expected(expected);

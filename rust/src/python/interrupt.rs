@@ -48,7 +48,7 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
     py.eval(c"None", None, None).map(drop)
 }
 
-/// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
+/// Runs `work` on a thread of its own while this one, detached from the interpreter, checks for signals.
 /// `work` gets the flag to check in its loops; when the flag is set, the signal's own exception is raised.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
     python_owned::free(py);

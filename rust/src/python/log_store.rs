@@ -24,7 +24,7 @@ pub struct PythonStore {
 }
 
 impl PythonStore {
-    /// `location`: used for messages, and for absolute paths in the log.
+    /// Makes a store of an object. `location`: used for messages, and for absolute paths in the log.
     pub fn new(object: Py<PyAny>, location: String) -> Self {
         Self {
             object: Arc::new(PythonOwned::new(object)),

@@ -26,7 +26,7 @@ impl<T: Send + 'static> PythonOwned<T> {
     pub fn into_inner(mut self) -> Option<T> {
         self.0.take()
     }
-    /// The value.
+    /// Returns the value.
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }
@@ -65,7 +65,7 @@ impl PythonException {
     pub fn new(_py: Python<'_>, error: PyErr) -> Self {
         Self { text: error.to_string(), error: PythonOwned::new(error) }
     }
-    /// The exception itself.
+    /// Returns the exception itself.
     pub fn into_inner(self) -> Option<PyErr> {
         self.error.into_inner()
     }

@@ -11,7 +11,8 @@ use pyo3_arrow::{PyDataType, PySchema};
 use crate::data_file::encoded::{Texts, encoded_field};
 use crate::schema::{ColumnMapping, TableSchema, from_arrow, json};
 
-/// The columns that come encoded, by name: `encoded` with texts as dictionaries, `views` with texts as views.
+/// Returns the columns that come encoded, by name: `encoded` with texts as dictionaries, `views` with texts
+/// as views.
 pub fn texts_of(encoded: Vec<String>, views: Vec<String>) -> HashMap<String, Texts> {
     let keys = encoded.into_iter().map(|name| (name, Texts::Keys));
     keys.chain(views.into_iter().map(|name| (name, Texts::Views))).collect()

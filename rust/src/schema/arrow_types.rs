@@ -13,7 +13,7 @@ use super::types::{Field, Primitive, Type, UNMAPPED};
 pub const UTC: &str = "UTC";
 
 impl Primitive {
-    /// The type's Arrow type.
+    /// Returns the type's Arrow type.
     pub fn to_arrow(&self) -> DataType {
         match self {
             Self::String => DataType::Utf8,
@@ -35,7 +35,7 @@ impl Primitive {
 }
 
 impl Type {
-    /// The type's Arrow type; fields inside carry their Delta metadata when `with_metadata`.
+    /// Returns the type's Arrow type. With `with_metadata`, the fields in it carry their Delta metadata.
     pub fn to_arrow(&self, with_metadata: bool) -> DataType {
         match self {
             Self::Primitive(primitive) => primitive.to_arrow(),
@@ -54,12 +54,12 @@ impl Type {
     }
 }
 
-/// A list with the specification's name for its child.
+/// Returns the type of a list, with the specification's name for its child.
 pub fn list_of(element: DataType, contains_null: bool) -> DataType {
     DataType::List(Arc::new(ArrowField::new("element", element, contains_null)))
 }
 
-/// A map with the specification's names for its children.
+/// Returns the type of a map, with the specification's names for its children.
 pub fn map_of(key: DataType, value: DataType, contains_null: bool) -> DataType {
     let entries = Fields::from(vec![
         ArrowField::new("key", key, false),
@@ -69,7 +69,7 @@ pub fn map_of(key: DataType, value: DataType, contains_null: bool) -> DataType {
 }
 
 impl Field {
-    /// The field in Arrow's form; Delta metadata as text when `with_metadata`.
+    /// Returns the field in Arrow's form; with `with_metadata`, it has its Delta metadata as text.
     pub fn to_arrow(&self, with_metadata: bool) -> ArrowField {
         let field = ArrowField::new(&self.name, self.data_type.to_arrow(with_metadata), self.nullable);
         if !with_metadata || self.metadata.is_empty() {
@@ -81,7 +81,7 @@ impl Field {
     }
 }
 
-/// The Arrow schema of these columns.
+/// Returns the Arrow schema of these columns.
 pub fn schema_of(fields: &[Field], with_metadata: bool) -> Schema {
     Schema::new(fields.iter().map(|field| field.to_arrow(with_metadata)).collect::<Vec<_>>())
 }

@@ -126,7 +126,7 @@ fn parse_primitive(name: &str, place: &str) -> Result<Primitive> {
         "void" | "null" => Primitive::Void,
         "decimal" => Primitive::Decimal(10, 0), // Spark's default
         _ => {
-            // string types with a length or a collation are strings to a reader
+            // String types with a length or a collation are plain strings to a reader.
             if ["char(", "varchar(", "string collate "].iter().any(|prefix| name.starts_with(prefix)) {
                 return Ok(Primitive::String);
             }
@@ -157,7 +157,7 @@ fn excerpt(text: &str) -> String {
 }
 
 impl Primitive {
-    /// Delta's name of the type.
+    /// Returns Delta's name of the type.
     pub fn name(&self) -> String {
         match self {
             Self::String => "string",
@@ -180,7 +180,7 @@ impl Primitive {
 }
 
 impl Type {
-    /// The type's JSON.
+    /// Returns the type's JSON.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Primitive(primitive) => Value::String(primitive.name()),
@@ -198,7 +198,7 @@ impl Type {
     }
 }
 
-/// Fields as the JSON of a struct.
+/// Returns fields as the JSON of a struct.
 pub fn struct_json(fields: &[Field]) -> Value {
     let fields: Vec<Value> = fields
         .iter()

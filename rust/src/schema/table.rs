@@ -52,7 +52,8 @@ pub struct TableSchema {
 }
 
 impl TableSchema {
-    /// `schema`: the metadata action's schemaString; `column_mapping`: "none", "name" or "id".
+    /// Parses a schema. `schema`: the metadata action's schemaString; `column_mapping`: "none", "name" or
+    /// "id".
     pub fn parse(schema: &str, partition_columns: &[String], column_mapping: &str) -> Result<Self> {
         let mapping = match column_mapping.to_ascii_lowercase().as_str() {
             "none" | "" => ColumnMapping::None,
@@ -102,19 +103,19 @@ impl TableSchema {
     pub fn is_hidden(&self, index: usize) -> bool {
         index + self.hidden >= self.fields.len()
     }
-    /// The schemaString it was parsed from.
+    /// Returns the schemaString from which the schema was parsed.
     pub fn json(&self) -> &str {
         &self.json
     }
-    /// Columns, partition columns included, in the table's order.
+    /// Returns all columns, including partition columns, in the table's order.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
-    /// The way in which columns are found in files.
+    /// Returns the way in which columns are found in files.
     pub fn mapping(&self) -> ColumnMapping {
         self.mapping
     }
-    /// Partition columns, in the order of the metadata action.
+    /// Returns the partition columns, in the order of the metadata action.
     pub fn partition_fields(&self) -> impl ExactSizeIterator<Item = &Field> {
         self.partition.iter().map(|&index| &self.fields[index])
     }
@@ -122,7 +123,7 @@ impl TableSchema {
     pub fn is_partition(&self, index: usize) -> bool {
         self.partition.contains(&index)
     }
-    /// Arrow schema of all columns, without metadata.
+    /// Returns the Arrow schema of all columns, without metadata.
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
@@ -134,7 +135,7 @@ impl TableSchema {
             Some(columns) => Ok(arrow_types::schema_of(&self.select(columns)?, true)),
         }
     }
-    /// The name of a field in files, statistics and partition values.
+    /// Returns the name of a field in files, statistics and partition values.
     pub fn physical_name<'a>(&self, field: &'a Field) -> &'a str {
         if self.mapping == ColumnMapping::None { &field.name } else { field.physical_name() }
     }
@@ -203,7 +204,7 @@ impl TableSchema {
     }
 }
 
-/// "a.`b.c`.d" -> ["a", "b.c", "d"].
+/// Splits a path at its dots: "a.`b.c`.d" becomes ["a", "b.c", "d"].
 pub fn split_path(path: &str) -> Vec<String> {
     let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
     let mut letters = path.chars().peekable();

@@ -81,7 +81,7 @@ pub struct Shape {
 pub const EDGES: [&str; 5] = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
 
 impl Shape {
-    /// `geometry(OGC:CRS84)` or `geography(OGC:CRS84, spherical)`; None for any other text.
+    /// Parses `geometry(OGC:CRS84)` or `geography(OGC:CRS84, spherical)`; `None` for any other text.
     pub fn parse(name: &str) -> Option<Self> {
         let (kind, rest) = name.split_once('(')?;
         let inside = rest.strip_suffix(')')?;
@@ -97,7 +97,7 @@ impl Shape {
                 && !crs.contains(|c: char| "(),".contains(c) || c.is_whitespace());
         is_whole.then(|| Self { crs: crs.to_owned(), edges })
     }
-    /// Delta's name of the type.
+    /// Returns Delta's name of the type.
     pub fn name(&self) -> String {
         match &self.edges {
             None => format!("geometry({})", self.crs),
@@ -133,8 +133,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// A hidden column of whole numbers, which is found by its name in any mode of column mapping. `id`: its
-    /// field id in written files.
+    /// Makes a hidden column of whole numbers, which is found by its name in any mode of column mapping.
+    /// `id`: its field id in written files.
     pub fn hidden(name: &str, id: Option<i32>) -> Self {
         let metadata = id.map(|id| (PARQUET_FIELD_ID.to_owned(), Value::from(id))).into_iter().collect();
         Self { name: name.to_owned(), data_type: Type::Primitive(Primitive::Long), nullable: true, metadata }

@@ -156,7 +156,7 @@ impl CachedStore {
     }
 }
 
-/// Metadata for an object whose metadata is not needed.
+/// Returns metadata for an object whose metadata is not needed.
 fn unknown() -> ObjectMeta {
     ObjectMeta { path: String::new(), size: 0, modified_ms: 0, symlink: false, identity: 0 }
 }

@@ -53,11 +53,11 @@ pub struct Piece(u64, u64);
 impl Piece {
     /// The whole object, if its size was unknown before.
     pub const WHOLE: Self = Self(u64::MAX, u64::MAX);
-    /// Bytes `start..end`.
+    /// Makes the piece with the bytes `start..end`.
     pub fn range(start: u64, end: u64) -> Self {
         Self(start, end)
     }
-    /// The last `length` bytes, or the whole object if it is shorter.
+    /// Makes the piece with the last `length` bytes, or with the whole object if it is shorter.
     pub fn tail(length: u64) -> Self {
         Self(u64::MAX, length)
     }
@@ -85,7 +85,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder `root` with at most `limit` bytes of copies. It is created with the first copy.
+    /// Makes a folder `root` with at most `limit` bytes of copies. It is created with the first copy.
     pub fn new(root: PathBuf, limit: u64) -> Self {
         Self { root, limit, born: Instant::now(), rests_until: AtomicU64::new(0) }
     }

@@ -96,7 +96,7 @@ pub struct CredentialCache<C> {
 }
 
 impl<C> CredentialCache<C> {
-    /// The credentials for a location.
+    /// Makes the cache of the credentials for a location.
     pub fn new(source: Arc<dyn CredentialSource>, location: String) -> Self {
         Self { source, location, last: Mutex::new(None) }
     }

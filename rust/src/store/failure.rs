@@ -106,7 +106,7 @@ fn denied(place: String, message: &str) -> Error {
         .caused_by(io::Error::from_raw_os_error(EACCES))
 }
 
-/// Returns which options to set, if the client searched for credentials of a cloud machine and found none.
+/// Returns which options the user should set, if the client found no credentials of a cloud machine.
 fn lacks_credentials(text: &str) -> Option<&'static str> {
     if text.contains("169.254.169.254/latest") || text.contains("169.254.170.2") {
         return Some(

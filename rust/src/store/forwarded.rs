@@ -2,8 +2,8 @@
 //! the store behind them.
 
 /// Writes the methods of a [`Store`](super::Store) that are the same in each store of this kind. Those that
-/// change an object call `self.forget` with its path, and then `self.inner`. All others ask
-/// `self.inner` alone.
+/// change an object call `self.forget` with its path, and then `self.inner`. All others call only
+/// `self.inner`.
 macro_rules! forwarded {
     () => {
         fn location(&self) -> &str {

@@ -23,7 +23,7 @@ pub struct LocalStore {
 }
 
 impl LocalStore {
-    /// `location`: a path (made absolute) or a `file:` URL. The folder need not exist.
+    /// Opens a store. `location`: a path (made absolute) or a `file:` URL. The folder need not exist.
     pub fn open(location: &str, options: &OpenOptions) -> Result<Self> {
         let path = if path::scheme(location) == Some("file") {
             percent_encoding::percent_decode_str(path::local_part(location)?)

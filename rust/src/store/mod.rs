@@ -46,7 +46,7 @@ pub struct ObjectMeta {
     pub size: u64,
     /// Last change, milliseconds since 1970.
     pub modified_ms: i64,
-    /// A symbolic link (local stores): never followed by deletes.
+    /// True for a symbolic link (local stores), which deletes never follow.
     pub symlink: bool,
     /// Changes if the object is replaced by another of the same size in the same millisecond, as far as the
     /// store can tell.
@@ -113,19 +113,19 @@ pub struct FirstLook {
     pub entries: Option<Vec<ObjectMeta>>,
 }
 
-/// A durable object without its final name. It is removed if it is dropped before it gets one.
+/// A durable object without its final name. It is removed if it is dropped before it has a name.
 pub trait StagedObject: Send + Sync {
-    /// Gives it this name; returns false if such an object exists. Other processes then see it, but a power
-    /// failure may lose its name.
+    /// Gives the object this name; returns false if such an object exists. Other processes then see the
+    /// object, but a power failure may lose its name.
     fn publish(&self, path: &str) -> Result<bool>;
-    /// Makes its name durable.
+    /// Makes the object's name durable.
     fn settle(&self) -> Result<()>;
 }
 
 /// A place for objects. Paths are relative to its root. A path from a log must be resolved by [`resolve`]
 /// first.
 pub trait Store: Send + Sync + std::fmt::Debug {
-    /// The location as users know it: an absolute local path or a URL.
+    /// Returns the location as users know it: an absolute local path or a URL.
     fn location(&self) -> &str;
     /// Lists the objects in the folder `prefix` (with `recursive`, also in its folders) after `start_after`,
     /// sorted by path. A missing folder is empty.

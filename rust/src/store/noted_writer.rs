@@ -12,7 +12,7 @@ use crate::error::Error;
 /// other failure.
 #[derive(Debug)]
 pub struct NotedWriter<W> {
-    /// Where the bytes go.
+    /// The writer that gets the bytes.
     pub inner: W,
     failure: WriteFailure,
 }

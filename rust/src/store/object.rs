@@ -83,7 +83,7 @@ async fn at_most(
 }
 
 impl ObjectStoreAdapter {
-    /// The folder `prefix` of a backend.
+    /// Makes the store of the folder `prefix` in a backend.
     pub fn new(location: String, prefix: &str, clients: Clients, options: &OpenOptions) -> Result<Self> {
         if !prefix.is_empty() {
             path::check_relative(prefix)?;

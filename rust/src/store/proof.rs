@@ -36,7 +36,7 @@ struct RunningProof {
 }
 
 impl PutIfAbsentProof {
-    /// The check of the store at `location`. `unproven`: a name for what is checked, which the process
+    /// Makes the check of the store at `location`. `unproven`: a name for what is checked, which the process
     /// remembers; `None` if the store is known to support put-if-absent.
     pub fn new(location: String, backend: Arc<dyn ObjectStore>, unproven: Option<String>) -> Self {
         Self { location, backend, unproven, running: Mutex::default() }

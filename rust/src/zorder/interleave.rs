@@ -39,7 +39,7 @@ fn by_table(columns: &[Vec<u32>], out: &mut [u8]) {
     }
 }
 
-/// Bit j of a byte goes to bit j·k.
+/// Returns a table that moves bit j of a byte to bit j·k.
 fn spread_table(k: usize) -> [u64; 256] {
     std::array::from_fn(|byte| (0..8).filter(|j| byte >> j & 1 == 1).map(|j| 1_u64 << (j * k)).sum())
 }

@@ -45,7 +45,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// `bounds`: the boundaries of each named column of `schema`.
+    /// Prepares the keys. `bounds`: the boundaries of each named column of `schema`.
     pub fn new(schema: &Schema, bounds: &[(String, Bounds)], curve: Curve) -> Result<Self> {
         let columns = bounds
             .iter()
@@ -64,12 +64,12 @@ impl Keys {
         Ok(Self { columns, curve, bits, schema: Arc::new(Schema::new(fields)) })
     }
 
-    /// The schema of the batches of `append`.
+    /// Returns the schema of the batches of `append`.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
-    /// The batch with its key column.
+    /// Returns the batch with its key column.
     pub fn append(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let ids = self
             .columns

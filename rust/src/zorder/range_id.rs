@@ -21,13 +21,13 @@ use crate::predicate::statistics::normalise;
 pub struct Bounds(ArrayRef);
 
 impl Bounds {
-    /// Boundaries from the caller, which are sorted here, without nulls.
+    /// Makes boundaries of values from the caller: they are sorted, and nulls are removed.
     pub fn of(values: &ArrayRef) -> Result<Self> {
         let values = present(&normalise(values))?;
         Ok(Self(sort(&values, None).map_err(without_order)?))
     }
 
-    /// Boundaries of at most `ranges` ranges with about as many of these values each.
+    /// Makes boundaries of at most `ranges` ranges with about as many of these values each.
     pub fn from_sample(values: &ArrayRef, ranges: usize) -> Result<Self> {
         let sorted = Self::of(values)?.0;
         let compare = make_comparator(&sorted, &sorted, SortOptions::default()).map_err(without_order)?;
@@ -47,12 +47,12 @@ impl Bounds {
         Ok(Self(take(&sorted, &UInt32Array::from(chosen), None).map_err(without_order)?))
     }
 
-    /// The boundaries.
+    /// Returns the boundaries.
     pub fn values(&self) -> &ArrayRef {
         &self.0
     }
 
-    /// Number of boundaries. Ids are from 0 to this number.
+    /// Returns the number of boundaries. Ids are from 0 to this number.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -62,7 +62,7 @@ impl Bounds {
         self.0.is_empty()
     }
 
-    /// The id of each value.
+    /// Returns the id of each value.
     pub fn ids(&self, values: &ArrayRef) -> Result<Vec<u32>> {
         if values.data_type() != self.0.data_type() {
             return Err(Error::new(Kind::InvalidArgument, "values and boundaries of different types")
@@ -131,8 +131,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sample of `columns` columns, with at least `size` rows (or all rows of a shorter stream). Equal
-    /// seeds give equal samples.
+    /// Makes a sampler of `columns` columns, which keeps at least `size` rows (or all rows of a shorter
+    /// stream). Equal seeds give equal samples.
     pub fn new(columns: usize, size: usize, seed: u64) -> Self {
         Self {
             kept: vec![Vec::new(); columns],
@@ -160,7 +160,7 @@ impl Sampler {
         if self.draws.len() > 4 * self.size { self.shrink() } else { Ok(()) }
     }
 
-    /// The sampled values of each column.
+    /// Returns the sampled values of each column.
     pub fn finish(self) -> Result<Vec<ArrayRef>> {
         self.kept.iter().map(|arrays| joined(arrays)).collect()
     }
@@ -177,7 +177,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014).
+    /// Returns the next number of SplitMix64 (Steele, Lea, Flood 2014).
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;

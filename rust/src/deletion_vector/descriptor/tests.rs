@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Files in memory that remember what was asked of them.
+/// Files in memory, with a list of the ranges that were requested of them.
 #[derive(Debug, Default)]
 struct Files {
     files: HashMap<String, Bytes>,
@@ -88,7 +88,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T>, message: &str) {
 
 const ID: Uuid = Uuid::from_u128(0xd2c639aa_8816_431a_aaf6_d3fe2512ff61);
 
-/// *Deletion Vectors High Level Design*, JSON 1.
+/// The case is JSON 1 of *Deletion Vectors High Level Design*.
 #[test]
 fn a_uuid_with_a_prefix() {
     let vector = descriptor(StorageType::Uuid, "ab^-aqEH.-t@S}K{vb[*k^", Some(4), 40, 6);
@@ -98,7 +98,7 @@ fn a_uuid_with_a_prefix() {
     assert_eq!(Descriptor::in_file("ab", ID, (4, 40), 6), vector);
 }
 
-/// *Deletion Vectors High Level Design*, JSON 3.
+/// The case is JSON 3 of *Deletion Vectors High Level Design*.
 #[test]
 fn an_inline_vector() {
     let text = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
@@ -258,7 +258,7 @@ fn ranges_far_apart_stay_apart() {
 }
 
 proptest! {
-    /// Whatever a file holds and whatever a descriptor says: rows that are right, or an error.
+    /// For any bytes of a file and any descriptor, reading gives the right rows or an error.
     #[test]
     fn changed_files(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Containers as the format has them, to make bytes that no writer makes.
+/// A container in any of the format's forms, to make bytes that no writer makes.
 enum Container {
     Array(Vec<u16>),
     Bits(u16, Box<[u64; 1024]>),
@@ -254,7 +254,7 @@ fn rejects_cardinality() {
     refused(&one(Container::Runs(6, vec![])), "found 0 rows; expected 7 rows");
 }
 
-/// 65,536 full containers in 0.9 MB that say they have one row each.
+/// The input has 65,536 full containers in 0.9 MB, each declared with one row.
 #[test]
 fn rejects_a_bomb_of_runs() {
     let lie: Vec<_> = (0..=u16::MAX).map(|key| (key, Container::Runs(0, vec![(0, u16::MAX)]))).collect();
@@ -287,7 +287,7 @@ proptest! {
         prop_assert_eq!(encode(&again), data);
     }
 
-    /// The vectors that this module accepts are those that roaring reads, which checks much less.
+    /// A vector that this module accepts has the rows that roaring reads; roaring checks much less.
     #[test]
     fn changed_bytes_are_refused_or_read_as_roaring_reads_them(
         rows in valid(),

@@ -63,8 +63,8 @@ fn pack(store: &Arc<dyn Store>, target_size: usize, count: u64) -> Result<(Vec<S
     packer.finish()
 }
 
-/// The sizes that delta-spark's DeletionVectorsSuite ("Multiple DVs per file") expects: 10 vectors of 34
-/// bytes each.
+/// Vectors have the sizes that delta-spark's DeletionVectorsSuite ("Multiple DVs per file") expects: 10
+/// vectors of 34 bytes each.
 #[test]
 fn vectors_of_a_file() {
     for (target_size, files) in [(2, 10), (200, 3), (2 << 20, 1)] {

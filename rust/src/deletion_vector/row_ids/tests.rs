@@ -78,7 +78,7 @@ fn bitmaps_of_parts_are_rows() {
     let mut any = RowIds::new(false);
     any.extend_bitmaps(&part(&[(2, 5), (2, 5)])).unwrap();
     assert_eq!(any.len(), 1);
-    // Whatever the parts were sent through, a set is no set by its name.
+    // However the bitmaps were sent, bytes that are no bitmap are an error.
     let broken: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"none"]));
     let columns = part(&[(0, 1)]);
     let broken = with_columns(&columns, [(BITMAP_COLUMN, broken)]).unwrap();
@@ -107,7 +107,7 @@ fn selects_files_by_position_or_ordinal() {
     );
     let bitmap = selected.column_by_name("selection").unwrap().as_binary::<i32>().value(1);
     assert_eq!(DeletionVector::from_bytes(bitmap).unwrap().to_rows().unwrap(), [5, 6]);
-    // Once more, now with ordinals of its own.
+    // The selected files have ordinals of their own now.
     assert_eq!(rows.select(&selected, true).unwrap(), selected);
     let lacking = message(rows.select(&files(&["a"]), false), Kind::InvalidArgument);
     assert!(lacking.contains("rows of 2 files, of which 1 are there"), "{lacking}");

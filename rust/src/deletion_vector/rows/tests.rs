@@ -15,7 +15,7 @@ fn hash(rows: &DeletionVector) -> u64 {
     hasher.finish()
 }
 
-/// Sets with few and many rows, runs, and rows in several containers and bitmaps.
+/// Generates sets with few and many rows, runs, and rows in several containers and bitmaps.
 fn row_sets() -> impl Strategy<Value = BTreeSet<u64>> {
     let row = prop_oneof![0..200u64, 65_000..66_000u64, (1 << 32) - 100..(1u64 << 32) + 100, Just(MAX_ROW)];
     let run = (row.clone(), 1..300u64)
@@ -26,7 +26,7 @@ fn row_sets() -> impl Strategy<Value = BTreeSet<u64>> {
     prop::collection::vec(parts, 0..8).prop_map(|parts| parts.into_iter().flatten().collect())
 }
 
-/// Row by row, as slow as it is clear.
+/// Computes the mask row by row, which is slow but clear.
 fn naive_mask(rows: &BTreeSet<u64>, first: u64, count: usize) -> Vec<bool> {
     (0..count).map(|i| !rows.contains(&(first + i as u64))).collect()
 }

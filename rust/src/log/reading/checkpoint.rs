@@ -59,9 +59,9 @@ impl Checkpoint {
     }
 }
 
-/// Reads a checkpoint. `parts`: all its files, relative to the table, without its sidecars, whose names are
-/// in it. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the actions on files
-/// of a larger one are decoded when needed.
+/// Reads a checkpoint. `parts`: the paths of all its files, relative to the table, without its sidecars,
+/// which its actions name. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the
+/// actions on files of a larger one are decoded when needed.
 pub fn read(
     store: &Arc<dyn Store>,
     parts: &[String],
@@ -308,15 +308,15 @@ impl CheckpointFile {
         others.read_alone(group, interrupt)
     }
 
-    /// False if a row group has neither protocol nor metadata, by its statistics.
+    /// Returns false if a row group has neither protocol nor metadata, by its statistics.
     fn may_define(&self, group: usize) -> bool {
         self.may_have(group, &["protocol", "minReaderVersion"]) || self.may_have(group, &["metaData", "id"])
     }
 }
 
 impl CheckpointFile {
-    /// Returns the number of actions in a row group, if its statistics have it and none of the columns that
-    /// are read is of actions on files.
+    /// Returns the number of actions in a row group. `None` if its statistics do not have it, or if a column
+    /// that is read belongs to actions on files.
     fn others(&self, group: usize) -> Option<u64> {
         let read = |action: &str| {
             let columns = self.parquet().file_metadata().schema_descr().columns();

@@ -57,7 +57,7 @@ impl ChunkReader for StoredFile {
 }
 
 impl StoredFile {
-    /// The file's size in bytes.
+    /// Returns the file's size in bytes.
     pub fn size(&self) -> u64 {
         self.found.size
     }
@@ -122,27 +122,27 @@ pub struct CheckpointFile {
     metadata: ArrowReaderMetadata,
     /// The leaf columns to read.
     pub mask: ProjectionMask,
-    /// Some files may have only typed statistics.
+    /// True if some files may have only typed statistics.
     typed_alone: bool,
 }
 
 impl CheckpointFile {
-    /// The file's path below the table's root.
+    /// Returns the file's path below the table's root.
     pub fn path(&self) -> &str {
         &self.bytes.path
     }
 
-    /// The file in the store, which has the bytes.
+    /// Returns the file in the store, which has the bytes.
     pub fn stored(&self) -> &StoredFile {
         &self.bytes
     }
 
-    /// The file's footer, for readers.
+    /// Returns the file's footer, for readers.
     pub fn footer(&self) -> &ArrowReaderMetadata {
         &self.metadata
     }
 
-    /// The file's footer.
+    /// Returns the metadata in the file's footer.
     pub fn parquet(&self) -> &ParquetMetaData {
         self.metadata.metadata()
     }
@@ -177,13 +177,14 @@ impl CheckpointFile {
         descriptor.columns().iter().position(|column| column.path().parts() == path)
     }
 
-    /// False if a row group has no actions of a kind, by the statistics of a leaf that every such action has.
+    /// Returns false if a row group has no actions of a kind, by the statistics of a leaf that every such
+    /// action has.
     pub fn may_have(&self, group: usize, path: &[&str]) -> bool {
         match self.leaf(path) {
             Some(leaf) => {
                 self.nulls(group, leaf) != Some(self.parquet().row_group(group).num_rows().unsigned_abs())
             }
-            // Malformed; the error is raised when it is read.
+            // The statistics are malformed; the error is raised when the leaf is read.
             None => path.first().is_some_and(|action| self.has_column(action)),
         }
     }

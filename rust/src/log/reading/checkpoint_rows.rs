@@ -146,7 +146,8 @@ fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str)
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
-/// Checks that descriptors are complete. Some writers write a descriptor of nulls for none.
+/// Checks that descriptors are complete. For a file without a vector, some writers write a descriptor of
+/// nulls.
 fn checked_vectors(
     vectors: &StructArray,
     wrong: &dyn Fn(usize, String, &str) -> Error,
@@ -182,7 +183,7 @@ fn checked_vectors(
 
 /// Adds statistics as JSON to the files that have only typed ones.
 fn with_statistics(adds: &StructArray) -> Result<StructArray> {
-    // The column is not read for tombstones.
+    // Typed statistics are not read for tombstones.
     let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
     let json = adds
         .column_by_name("stats")

@@ -69,12 +69,12 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// From the keys of rows, in order.
+    /// Makes the keys of rows, given in order.
     pub fn new(keys: Vec<Key>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// Keys in the order of rows.
+    /// Returns the keys in the order of rows.
     pub fn all(&self) -> &[Key] {
         &self.keys
     }

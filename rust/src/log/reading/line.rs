@@ -103,19 +103,19 @@ pub struct FileAction<'a, S> {
 }
 
 impl<S> FileAction<'_, S> {
-    /// The path as written in the log.
+    /// Returns the path as written in the log.
     pub fn path(&self) -> &str {
         &self.path.0
     }
 
-    /// The parts that identify its vector in a key.
+    /// Returns the parts that identify the file's vector in a key.
     pub fn vector_id(&self) -> Option<VectorId<'_>> {
         self.deletion_vector.as_ref().map(|vector| {
             (vector.storage_type.0.as_ref(), vector.path_or_inline_dv.0.as_ref(), vector.offset)
         })
     }
 
-    /// Size of the file in bytes; 0 if a remove does not have it.
+    /// Returns the size of the file in bytes; 0 if a remove does not have it.
     pub fn size(&self) -> i64 {
         self.size.unwrap_or(0)
     }
@@ -166,14 +166,14 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The name of the action.
+    /// Returns the name of the action.
     pub fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
             Self::Remove => "remove",
         }
     }
-    /// The columns of a table of these actions.
+    /// Returns the columns of a table of these actions.
     pub fn schema(self) -> &'static SchemaRef {
         match self {
             Self::Add => &schema::ADD,
@@ -318,7 +318,7 @@ fn append_map(
 }
 
 impl FileActions {
-    /// An empty collection.
+    /// Makes an empty collection.
     pub fn new(kind: FileKind) -> Self {
         Self {
             kind,
@@ -337,7 +337,7 @@ impl FileActions {
         }
     }
 
-    /// Number of actions.
+    /// Returns the number of actions.
     pub fn len(&self) -> usize {
         self.path.len()
     }

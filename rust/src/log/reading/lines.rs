@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::parallel::on_threads;
 use crate::store::{ObjectMeta, Store};
 
-/// Number of bytes of a block. A line belongs to the block in which it begins.
+/// Number of bytes of a block. Each line belongs to the block in which the line begins.
 const BLOCK: u64 = 4 << 20;
 /// Number of further bytes to read at a time for the end of a block's last line.
 const MORE: u64 = 64 << 10;
@@ -77,7 +77,7 @@ impl StoredLines {
 }
 
 impl Lines {
-    /// Reads all columns of all its actions.
+    /// Reads all columns of the actions in these lines.
     pub fn read(&self, interrupt: &Interrupt) -> Result<RecordBatch> {
         let path = self.file.path.as_str();
         let gone = || {

@@ -37,7 +37,7 @@ impl Columns {
         }
     }
 
-    /// The schema of these columns.
+    /// Returns the schema of these columns.
     pub fn schema(self, kind: FileKind) -> Result<SchemaRef> {
         let all = kind.schema();
         Ok(match self {
@@ -109,19 +109,19 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A segment of rows in memory, in [`ADD`] or [`REMOVE`].
+    /// Makes a segment of rows in memory, in [`ADD`] or [`REMOVE`].
     pub fn in_memory(root: &str, kind: FileKind, rows: RecordBatch) -> Result<Self> {
         let keys = keys::of_batch(root, &rows)?;
         Ok(Self::new(kind, Rows::InMemory(rows), keys.len(), Some(keys)))
     }
 
-    /// A segment of rows in memory, whose keys are computed when they are needed.
+    /// Makes a segment of rows in memory, whose keys are computed when they are needed.
     pub fn in_memory_without_keys(kind: FileKind, rows: RecordBatch) -> Self {
         let len = rows.num_rows();
         Self::new(kind, Rows::InMemory(rows), len, None)
     }
 
-    /// A segment of rows that are not in memory.
+    /// Makes a segment of rows that are not in memory.
     pub fn in_files(kind: FileKind, known: SegmentSource) -> Self {
         let SegmentSource { source, count, keys, sizes } = known;
         Self::new(kind, Rows::InFiles { source, sizes }, count, keys)
@@ -137,17 +137,17 @@ impl Segment {
         Self { kind, rows, keys, len, live, live_count: len, origin: Provenance::default() }
     }
 
-    /// Adds or removes.
+    /// Returns whether the actions are adds or removes.
     pub fn kind(&self) -> FileKind {
         self.kind
     }
 
-    /// True if the keys of its rows are known.
+    /// True if the keys of the segment's rows are known.
     pub fn has_keys(&self) -> bool {
         self.keys.get().is_some()
     }
 
-    /// Keys of all its rows.
+    /// Returns the keys of all rows of the segment.
     pub fn keys(&self, root: &str, interrupt: &Interrupt) -> Result<&Keys> {
         if let Some(known) = self.keys.get() {
             return Ok(known);
@@ -162,7 +162,7 @@ impl Segment {
         Ok(self.keys.get_or_init(|| Keys::new(keys)))
     }
 
-    /// Number of rows, with those that are no longer live.
+    /// Returns the number of rows, including those that are no longer live.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -172,24 +172,24 @@ impl Segment {
         self.len() == 0
     }
 
-    /// True if its rows are in memory.
+    /// True if the segment's rows are in memory.
     pub fn is_held(&self) -> bool {
         self.rows().is_some()
     }
 
-    /// The sidecar that holds its rows.
+    /// Returns the sidecar that holds the segment's rows.
     pub fn origin(&self) -> Option<Origin> {
         self.origin.lock().ok().and_then(|origin| origin.clone())
     }
 
-    /// Sets the sidecar that holds its rows.
+    /// Sets the sidecar that holds the segment's rows.
     pub fn came_from(&self, origin: Origin) {
         if let Ok(mut known) = self.origin.lock() {
             *known = Some(origin);
         }
     }
 
-    /// Number of live rows.
+    /// Returns the number of live rows.
     pub fn live_count(&self) -> usize {
         self.live_count
     }
@@ -205,7 +205,7 @@ impl Segment {
         self.live_count -= 1;
     }
 
-    /// Size of a row's file in bytes; 0 if a remove does not have it.
+    /// Returns the size of a row's file in bytes; 0 if a remove does not have it.
     pub fn size(&self, row: u32) -> Result<i64> {
         Ok(match &*self.rows {
             Rows::InFiles { sizes, .. } => sizes.get(row as usize).copied().unwrap_or(0),
@@ -216,7 +216,7 @@ impl Segment {
         })
     }
 
-    /// Total size of all files in bytes.
+    /// Returns the total size of all files in bytes.
     pub fn sizes(&self) -> Result<i64> {
         Ok(match &*self.rows {
             Rows::InFiles { sizes, .. } => sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
@@ -235,7 +235,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The segment's rows, if they are in memory.
+    /// Returns the segment's rows, if they are in memory.
     pub fn rows(&self) -> Option<&RecordBatch> {
         match &*self.rows {
             Rows::InMemory(rows) => Some(rows),
@@ -243,12 +243,12 @@ impl Segment {
         }
     }
 
-    /// The live rows as bits.
+    /// Returns the live rows as bits.
     pub fn live(&self) -> BooleanBuffer {
         BooleanBuffer::new(Buffer::from(self.live.as_slice().to_vec()), 0, self.len())
     }
 
-    /// The slice of a checkpoint that has its rows.
+    /// Returns the slice of a checkpoint that has the segment's rows.
     pub fn slice(&self) -> Option<&Slice> {
         match &*self.rows {
             Rows::InFiles { source: Source::Slice(slice), .. } => Some(slice),
@@ -274,7 +274,7 @@ impl Segment {
         }
     }
 
-    /// Divides its rows into pieces, each for one thread.
+    /// Divides the segment's rows into pieces, each for one thread.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let step = if self.is_held() { PIECE } else { self.len().max(1) };
         let ranges = (0..self.len()).step_by(step).map(|from| (from, step.min(self.len() - from)));
@@ -291,17 +291,17 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// The segment.
+    /// Returns the segment.
     pub fn segment(&self) -> &'a Segment {
         self.segment
     }
 
-    /// Number of the segment's rows, with those that are no longer live.
+    /// Returns the number of the segment's rows, including those that are no longer live.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The live rows of the piece, as bits.
+    /// Returns the live rows of the piece, as bits.
     pub fn live(&self) -> BooleanBuffer {
         self.segment.live().slice(self.from, self.rows)
     }

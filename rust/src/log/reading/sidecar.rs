@@ -72,7 +72,7 @@ impl Sidecar {
         })
     }
 
-    /// JSON of the action.
+    /// Returns the JSON of the action.
     pub fn to_json(&self) -> String {
         let mut text = String::from("{\"path\":");
         write_text(&mut text, &self.path);
@@ -88,14 +88,14 @@ impl Sidecar {
         text
     }
 
-    /// Path below the table's root.
+    /// Returns the path below the table's root.
     pub fn place(&self) -> String {
         format!("{FOLDER}/{}", self.name)
     }
 }
 
-/// Returns the file name in an action, which has the name alone, or the whole path, which must be in the
-/// table's own folder.
+/// Returns the file name in an action. The action has either the name alone or the whole path, which must be
+/// in the table's own folder.
 fn name_of(root: &str, text: &str) -> Result<String> {
     let elsewhere = || {
         let error = Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars")

@@ -129,7 +129,7 @@ impl Slice {
         Ok(keys)
     }
 
-    /// False if none of its files has a vector.
+    /// Returns false if no file of the slice has a vector.
     pub fn may_have_vectors(&self) -> bool {
         self.file.may_have(self.group, &[self.kind.name(), "deletionVector", "storageType"])
     }
@@ -171,7 +171,7 @@ impl Slice {
         Ok(structs)
     }
 
-    /// The file and the row group.
+    /// Returns the file and the row group.
     pub fn place(&self) -> (&CheckpointFile, usize) {
         (&self.file, self.group)
     }

@@ -1,7 +1,7 @@
 //! Limits the memory of a decoded checkpoint, as a few bytes of Parquet may decode to gigabytes.
 //!
-//! Limited are the bytes of decompressed pages, the number of rows, and the bytes of values, as each row may
-//! refer to the same long value of a dictionary.
+//! The limits are on the bytes of decompressed pages, the number of rows, and the bytes of values, as each
+//! row may refer to the same long value of a dictionary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -128,7 +128,7 @@ pub struct DecodedVolume {
 }
 
 impl DecodedVolume {
-    /// A new total for files of `size` bytes.
+    /// Makes a new total for files of `size` bytes.
     pub fn of(size: u64) -> Self {
         Self { size, pages: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }

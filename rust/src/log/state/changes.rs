@@ -56,7 +56,8 @@ pub struct Changes {
     pub recorded: RecordBatch,
 }
 
-/// The columns of `add`, and which rows of a file to read: `selection` and `keep_selected`.
+/// Returns the columns of `add`, and those that select the rows of a file to read: `selection` and
+/// `keep_selected`.
 pub fn files_schema() -> SchemaRef {
     let mut fields: Vec<_> = schema::ADD.fields().iter().cloned().collect();
     fields.push(Arc::new(Field::new("selection", DataType::Binary, true)));

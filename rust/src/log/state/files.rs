@@ -55,14 +55,15 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of a checkpoint, all of whose rows are valid.
+    /// Makes the files of a checkpoint, all of whose rows are valid.
     pub fn new(root: &str, segments: Vec<Segment>) -> Result<Self> {
         let mut live = LiveSegments { root: root.to_owned(), ..LiveSegments::default() };
         live.push(segments)?;
         Ok(Self { base: Arc::new(live), waiting: Vec::new(), now: OnceLock::new() })
     }
 
-    /// The files of a table's first commit, none twice. Many get their keys when a later commit needs them.
+    /// Makes the files of a table's first commit, in which no file occurs twice. If there are many, their
+    /// keys are computed when a later commit needs them.
     pub fn first(root: &str, adds: RecordBatch) -> Result<Self> {
         let has_few = adds.num_rows() <= SMALL;
         let adds = if has_few {
@@ -78,7 +79,7 @@ impl Files {
         self.base.segments.is_empty() && self.waiting.is_empty()
     }
 
-    /// Location of the table.
+    /// Returns the location of the table.
     pub fn root(&self) -> &str {
         &self.base.root
     }
@@ -130,17 +131,17 @@ pub struct LiveSegments {
 }
 
 impl LiveSegments {
-    /// Number of live files.
+    /// Returns the number of live files.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Total size of the live files in bytes.
+    /// Returns the total size of the live files in bytes.
     pub fn bytes(&self) -> i64 {
         self.bytes
     }
 
-    /// All segments, also those without a live row.
+    /// Returns all segments, including those without a live row.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }

@@ -48,8 +48,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// `columns`: the columns whose statistics are listed; a struct stands for all its fields. `None`: all
-    /// columns that may have statistics.
+    /// Prepares a listing. `columns`: the columns whose statistics are listed; a struct stands for all its
+    /// fields. `None`: all columns that may have statistics.
     pub fn new(schema: Arc<TableSchema>, columns: Option<&[String]>, root: &str) -> Result<Self> {
         let names: Vec<Vec<String>> = match columns {
             Some(columns) => columns

@@ -61,7 +61,7 @@ impl Snapshot {
         snapshot.refresh(store, commits, interrupt)
     }
 
-    /// A snapshot of these commits alone, without the actions before them.
+    /// Makes a snapshot of these commits alone, without the actions before them.
     pub fn of_commits(root: &str, commits: Vec<Commit>) -> Result<Self> {
         let mut snapshot = Self::empty(root, commits.last().map_or(0, |commit| commit.version))?;
         let changes = snapshot.take_commits(commits)?;
@@ -69,8 +69,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The first version of a table. `commit`: its actions that are not on files; `adds`: its add actions, in
-    /// [`crate::log::schema::ADD`], none twice. `eager_limit`: as in `load`, for later commits.
+    /// Makes the first version of a table. `commit`: its actions that are not on files; `adds`: its add
+    /// actions, in [`crate::log::schema::ADD`], none twice. `eager_limit`: as in `load`, for later commits.
     pub fn first(root: &str, commit: Commit, adds: RecordBatch, eager_limit: u64) -> Result<Self> {
         let files = Files::first(root, adds)?;
         Ok(Self { files, eager_limit, ..Self::of_commits(root, vec![commit])? })
@@ -163,42 +163,42 @@ impl Snapshot {
         commits.into_iter().map(take).collect()
     }
 
-    /// The snapshot's version.
+    /// Returns the snapshot's version.
     pub fn version(&self) -> u64 {
         self.version
     }
-    /// JSON of the newest `protocol`.
+    /// Returns the JSON of the newest `protocol`.
     pub fn protocol(&self) -> Option<&str> {
         self.protocol.as_deref()
     }
-    /// JSON of the newest `metaData`.
+    /// Returns the JSON of the newest `metaData`.
     pub fn metadata(&self) -> Option<&str> {
         self.metadata.as_deref()
     }
-    /// Places of these two.
+    /// Returns the places of `protocol` and `metaData`.
     pub fn places(&self) -> &Places {
         &self.places
     }
-    /// The newest `txn` of each application.
+    /// Returns the newest `txn` of each application.
     pub fn transactions(&self) -> &Transactions {
         &self.transactions
     }
-    /// JSON of the newest `domainMetadata` of each domain that is not removed.
+    /// Returns the JSON of the newest `domainMetadata` of each domain that is not removed.
     pub fn domains(&self) -> &BTreeMap<String, String> {
         &self.domains
     }
 
-    /// The snapshot's files. May read files of the log, and returns their errors.
+    /// Returns the snapshot's files. The call may read files of the log, and returns their errors.
     pub fn live(&self, interrupt: &Interrupt) -> Result<&LiveSegments> {
         self.files.now(interrupt)
     }
 
-    /// True if its files are known without reading the log again.
+    /// True if the snapshot's files are known without reading the log again.
     pub fn is_decoded(&self) -> bool {
         self.files.is_decoded()
     }
 
-    /// The live files that may hold a match, ordered by path.
+    /// Returns the live files that may hold a match, ordered by path.
     pub fn files(
         &self,
         predicate: Option<&Predicate>,
@@ -211,7 +211,7 @@ impl Snapshot {
         select_live(self.root(), &live.pieces(FileKind::Add), totals, predicate, skipping, interrupt)
     }
 
-    /// Location of the table.
+    /// Returns the location of the table.
     pub fn root(&self) -> &str {
         self.files.root()
     }
@@ -235,7 +235,7 @@ impl Snapshot {
 
 /// Maximum number of commits that are read in a few milliseconds.
 const MOST_SHORT: usize = 32;
-/// Maximum number of their bytes.
+/// Maximum number of bytes of these commits.
 const SHORT: u64 = 256 << 10;
 
 /// True if the commits are read and parsed in a few milliseconds.

@@ -50,7 +50,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// An empty histogram with these bins.
+    /// Makes an empty histogram with these bins.
     pub fn new(bounds: Vec<i64>) -> Self {
         let none = vec![0; bounds.len()];
         Self { files: none.clone(), bytes: none, bounds }

@@ -88,8 +88,8 @@ fn has_bounds(data_type: &DataType) -> bool {
 }
 
 impl Plan {
-    /// The columns of a checkpoint in one file. `second`: of a V2 checkpoint ("V2 Spec"), with its own action
-    /// and those of its sidecars.
+    /// Makes the columns of a checkpoint in one file. `second`: true for a V2 checkpoint ("V2 Spec"), which
+    /// also has columns for its own action and for those of its sidecars.
     pub fn new(choices: &Choices, second: bool) -> Result<Self> {
         let mut plan = Self {
             schema: Arc::new(Schema::empty()),
@@ -114,7 +114,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The columns of a sidecar: only actions on files ("Sidecar Files").
+    /// Returns the columns of a sidecar: only actions on files ("Sidecar Files").
     pub fn of_sidecar(&self) -> Result<Self> {
         let columns = ["add", "remove"].map(|name| self.schema.field_with_name(name).cloned());
         let schema = Arc::new(Schema::new(columns.into_iter().collect::<std::result::Result<Vec<_>, _>>()?));

@@ -209,7 +209,7 @@ fn prefixed(path: &str, identity: &str) -> String {
     format!("{:016x}-{name}", hash(identity, 0))
 }
 
-/// FNV-1a, which is the same in all releases.
+/// Hashes a text with FNV-1a, which is the same in all releases.
 fn hash(text: &str, seed: u64) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

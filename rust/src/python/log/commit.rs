@@ -55,7 +55,7 @@ impl PyCommit {
     fn removes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         table_of_batches(py, self.0.removes.clone(), SchemaRef::clone(&REMOVE))
     }
-    /// Numbers of the adds and of the removes, without making tables of them.
+    /// Returns the numbers of adds and of removes, without making tables of them.
     #[getter]
     fn file_counts(&self) -> (usize, usize) {
         let count = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum();

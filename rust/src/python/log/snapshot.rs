@@ -30,7 +30,7 @@ use crate::python::store::PyStore;
 #[pyclass(name = "Snapshot", module = "deltaic._core", frozen)]
 struct PySnapshot {
     files: RwLock<Arc<Snapshot>>,
-    /// Builds the version again, if files of the log that it still needs were deleted.
+    /// A function that builds the version again, if files of the log that it still needs were deleted.
     again: Option<Py<PyAny>>,
 }
 

@@ -43,7 +43,7 @@ pub trait System: Debug + Send + Sync {
     /// Makes the newest name of a durable file, or of a folder, durable. `path`: this name, or an older one
     /// in the same folder.
     fn sync_name(&self, path: &Path) -> io::Result<()>;
-    /// Seconds since 1970 and nanoseconds of the last change.
+    /// Returns the seconds since 1970 and the nanoseconds of the last change.
     fn modified(&self, file: &Metadata) -> (i64, i64);
     /// Returns a number that differs between two files of the same size and time, if the system has one.
     fn identity(&self, file: &Metadata) -> u64;

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{System, names};
 use crate::store::FoundFile;
 
-/// See [`System`].
+/// The calls of [`System`] by the standard library.
 #[derive(Debug)]
 pub(super) struct Portable;
 
@@ -121,7 +121,8 @@ impl System for Portable {
         1
     }
 
-    /// A folder has the rights of the folder it is in, which the standard library does not show.
+    /// Returns `None` for a folder: it has the rights of the folder above it, which the standard library does
+    /// not show.
     fn shared_with(&self, folder: &Metadata) -> Option<String> {
         (!folder.is_dir()).then(|| "a file".to_owned())
     }

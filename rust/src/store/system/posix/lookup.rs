@@ -9,11 +9,12 @@ use rustix::io::Errno;
 
 use crate::store::FoundFile;
 
-/// Returns what the names are in `folder`, in their order; `None` for a missing file and for a folder. A
-/// missing folder is empty. Like a listing, it follows links, and a link that leads nowhere is a file.
+/// Looks up the names in `folder`, and returns what was found in their order; `None` for a missing file and
+/// for a folder. A missing folder is empty. Like a listing, the look-up follows links, and a link that leads
+/// nowhere is a file.
 ///
-/// The folder is opened first: a client of NFS then asks its server for the folder's changes, and so does not
-/// answer from its cache that a new file is missing.
+/// The folder is opened first: a client of NFS then requests the folder's changes from its server, and so
+/// does not answer from its cache that a new file is missing.
 pub(super) fn look_up(folder: &Path, names: &[String]) -> io::Result<Vec<Option<FoundFile>>> {
     let folder =
         match rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {

@@ -13,7 +13,7 @@ use crate::store::FoundFile;
 
 mod lookup;
 
-/// See [`System`].
+/// The calls of [`System`] on Linux and macOS.
 #[derive(Debug)]
 pub(super) struct Posix;
 
@@ -98,7 +98,7 @@ impl System for Posix {
         File::open(path)?.sync_all()
     }
 
-    /// A name is an entry of its folder.
+    /// Syncs the folder, which has the name as an entry.
     fn sync_name(&self, path: &Path) -> io::Result<()> {
         path.parent().map_or(Ok(()), |folder| self.sync(folder))
     }
