@@ -83,14 +83,14 @@ types, unusual text, early dates and clock changes. A test compares every answer
 - **Approximations**: `approx_count_distinct` and `percentile_approx` are exact.
 - **Groups of maps**: a null value of a map by which rows are grouped stays null. Spark 4.3 has a bug here and
   shows another value.
-- **Year-month intervals** come to Arrow as `month_day_nano_interval`. PySpark does not convert them.
-- **`IN (SELECT ...)` as a column**: as in Spark, it is false where it would be null. Over a query with such a
-  column `x`, `NOT x` is its opposite; Spark may put the condition itself in its place, and then finds no row
-  if one side has a null.
+- **Year-month intervals** become `month_day_nano_interval` in Arrow. PySpark does not convert them.
+- **`IN (SELECT ...)` as a column**: as in Spark, such a column is false where the condition would be null.
+  Over a query with such a column `x`, `NOT x` is the opposite of the column; Spark may replace `x` by the
+  condition, and then finds no row if one side has a null.
 - **CHAR(n)**: a value is the stored text. Spark pads it with spaces when it reads.
 - **Samples**: TABLESAMPLE selects other rows than Spark, also with the same seed.
 
-Two rules are Spark's and can surprise. An expression of literals alone is computed before any row is read,
+Two rules of Spark can surprise. An expression of literals alone is computed before any row is read,
 so `i + 1/0` fails on a table without rows. A branch of CASE, the right side of AND and OR, and a later
 argument of `coalesce` fail only on rows for which Spark evaluates them:
 `CASE WHEN i = 0 THEN 0 ELSE 1/i END` never fails.
@@ -158,8 +158,8 @@ outer query; also in the conditions of DELETE and UPDATE |
 | `:name`, `?` | a value of `parameters=` |
 | `IDENTIFIER(...)` | the name of a table, a column or a function as text: literals, joined by `\\|\\|`, or \
 a parameter |
-| `f(a => 1)` | arguments by name, of the functions of which Spark takes them: `mask`, `explode` and its \
-like in FROM |
+| `f(a => 1)` | arguments by name, for the functions that take them in Spark: `mask`, and `explode` and \
+similar functions in FROM |
 | `PIVOT`, `UNPIVOT` | after a table or a query in brackets |
 | `TABLESAMPLE` | after a table or a query in brackets: `n PERCENT`, `n ROWS` (the first n), `BUCKET x OUT \
 OF y`, `REPEATABLE (seed)` |
@@ -170,7 +170,7 @@ operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
 
 
 def render() -> str:
-    """The page's text."""
+    """Returns the page's text."""
     assert registered
     page = "\n".join(
         [_INTRODUCTION, _casts(), _functions(), _others(), _aggregates(), _refused(), _QUERIES, _statements()]

@@ -131,7 +131,7 @@ def test_aggregates_windows_and_subqueries_are_no_scalars(text: str) -> None:
 def test_what_is_not_on_the_list_is_refused_by_name() -> None:
     with pytest.raises(
         UnsupportedFeatureError,
-        match=r"function sentences is not supported .*: it needs the rules of a language",
+        match=r"function sentences is not supported .*: the function needs the rules of a language",
     ):
         resolve("sentences(name)", ONE)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 _REASONS: dict[str, str] = {
-    "its result differs at each call": "randstr uniform shuffle",
-    "its result differs at each call: it is allowed in queries, without a seed": "rand random randn uuid",
-    "it describes Spark's tasks, files or sessions": """
+    "the result differs at each call": "randstr uniform shuffle",
+    "the result differs at each call: the function is allowed in queries, without a seed": """
+        rand random randn uuid""",
+    "the result describes Spark's tasks, files or sessions": """
         input_file_name input_file_block_start input_file_block_length monotonically_increasing_id
         spark_partition_id current_catalog current_database current_schema current_user session_user user
         current_path version""",
-    "it calls Java methods": "java_method reflect try_reflect",
+    "the function calls Java methods": "java_method reflect try_reflect",
     "collations are not supported": "collate collation collations",
-    "its bytes are those of Apache DataSketches or Guava, which depend on their hash functions and on"
-    " the order of rows": """
+    "the bytes are those of Apache DataSketches or Guava, and depend on the hash functions of these libraries"
+    " and on the order of rows": """
         hll_sketch_agg hll_sketch_estimate hll_union hll_union_agg theta_sketch_agg theta_sketch_estimate
         theta_union theta_union_agg theta_intersection theta_intersection_agg theta_difference
         kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
@@ -32,13 +33,13 @@ _REASONS: dict[str, str] = {
         tuple_union_agg_double tuple_union_agg_integer tuple_union_double tuple_union_integer
         tuple_union_theta_double tuple_union_theta_integer""",
     "timestamps have microsecond precision": "timestamp_nanos unix_nanos",
-    "its float sum would have another order than Spark's, and so another last digit": """
+    "the sum of floats would have another order than in Spark, and so another last digit": """
         vector_avg vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm
         vector_normalize vector_sum""",
-    "it depends on the rows before, and DuckDB has no such window function": "counter_diff",
+    "the result depends on the rows before, and DuckDB has no such window function": "counter_diff",
     "write the operator instead: x BETWEEN a AND b, CASE WHEN": "between when",
     "metric views are not supported": "measure",
-    "it describes Spark's own grammar or workers": "sql_keywords python_worker_logs",
+    "the result describes Spark's own grammar or workers": "sql_keywords python_worker_logs",
     "XML is not supported": """
         from_xml to_xml schema_of_xml xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
         xpath_number xpath_short xpath_string""",
@@ -48,8 +49,8 @@ _REASONS: dict[str, str] = {
         to_time try_to_time make_time current_time time_diff time_trunc time localtime time_from_micros
         time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds""",
     "time windows are allowed in GROUP BY alone": "window session_window",
-    "it needs the rules of a language for sentences and words": "sentences",
+    "the function needs the rules of a language for sentences and words": "sentences",
 }
 
 REFUSED: dict[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
-"""The name of a function in lower case -> why it is refused."""
+"""The name of each refused function in lower case, with the reason."""
