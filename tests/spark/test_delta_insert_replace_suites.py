@@ -113,3 +113,12 @@ def test_partitions_of_the_new_rows(enabled: Any, tmp_path: Path) -> None:
     writer = new.where("id = 2").writeTo(name).using("delta").option("partitionOverwriteMode", "dynamic")
     writer.partitionedBy("value").createOrReplace()
     assert rows(enabled, path) == {(2, "t")}
+
+
+def test_variants_of_structs_with_other_names(enabled: Any, tmp_path: Path) -> None:
+    """DeltaVariantSuite: "add a new Variant column should upgrade to the correct protocol versions"."""
+    table = f"delta.`{tmp_path}/variants`"
+    enabled.sql(f"CREATE TABLE {table} (s STRUCT<v: VARIANT>, a ARRAY<STRUCT<v: VARIANT>>) USING delta")
+    enabled.sql(f"INSERT INTO {table} SELECT struct(parse_json('2')), array(struct(parse_json('[3]')))")
+    row = enabled.sql(f"SELECT s.v::int AS s, to_json(a[0].v) AS a FROM {table}").first()
+    assert tuple(row) == (2, "[3]")

@@ -20,7 +20,7 @@ from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, Versio
 from deltaic.log.history import travel_time
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import cast_type
-from deltaic.protocol.evolution import Widening
+from deltaic.protocol.evolution import Widening, nullable_everywhere
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
@@ -289,7 +289,7 @@ class SparkTables(Tables):
                 (
                     F.col(quote_name(column.name))
                     if column == target
-                    else F.col(quote_name(column.name)).cast(cast_type(target.type)).alias(target.name)
+                    else F.col(quote_name(column.name)).cast(_cast_target(target)).alias(target.name)
                 )
                 for column, target in pairs
             )
@@ -362,3 +362,9 @@ class SparkTables(Tables):
             )
             raise error.with_values(name=".".join(name.parts), format="View" if is_view else None)
         return self.opened(path)
+
+
+def _cast_target(field: Field) -> str:
+    """Returns the DDL of a field's type without NOT NULL. Spark takes the cast of a variant for nullable: it
+    casts no variant to a NOT NULL field, not even to give it another name."""
+    return cast_type(nullable_everywhere(field.type))
