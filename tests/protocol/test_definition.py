@@ -181,6 +181,23 @@ def test_a_property_without_its_feature_gets_it_when_set_again():
     )
 
 
+def test_a_preview_stands_for_its_feature():
+    """DeltaVariantSuite: "manually adding preview table feature does not require adding stable table
+    feature"; TypeWideningTableFeatureSuite: "tables created with the preview feature"."""
+    preview, widening = "delta.feature.variantType-preview", "delta.feature.typeWidening-preview"
+    protocol, metadata = made("a int, v variant", properties={preview: "supported"})
+    assert supported(protocol) == {"variantType-preview"}
+    protocol, metadata = evolve(*made("a int"), properties={preview: "supported", widening: "supported"})
+    wide = {"delta.enableTypeWidening": "true"}
+    protocol, metadata = evolve(
+        protocol, metadata, properties=wide, schema=Schema.from_ddl("a bigint, v variant")
+    )
+    assert not supported(protocol) & {"variantType", "typeWidening"}
+    assert "variantType" in supported(
+        evolve(protocol, metadata, properties={"delta.feature.variantType": "supported"})[0]
+    )
+
+
 def test_new_types_raise_the_protocol():
     table = made("a int")
     protocol, _ = evolve(*table, schema=Schema.from_ddl("a int, s struct<t: timestamp_ntz>"))

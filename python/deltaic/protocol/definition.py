@@ -28,7 +28,15 @@ from deltaic.protocol import (
 )
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
-from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, spelled, supported
+from deltaic.protocol.features import (
+    FEATURES,
+    Definition,
+    column_mapping_mode,
+    in_use,
+    spelled,
+    supported,
+    without_previewed,
+)
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
     REGISTRY,
@@ -88,7 +96,8 @@ def new_table(
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
     _check_stats_columns(definition, asked)
-    needed = in_use(definition) | (named := _named(asked, features, "CREATE"))
+    named = _named(asked, features, "CREATE")
+    needed = without_previewed(in_use(definition), named) | named
     _check_clustering(metadata, needed)
     check_addable(None, needed, named, "CREATE")
     protocol = new_protocol(
@@ -304,7 +313,8 @@ def _added_features(
     `replace_schema` of `evolve`."""
     verb = "CREATE" if replaces else "ALTER"
     named = _named(asked, features, verb)
-    needed = _newly_used(protocol, before, after, asked) | named
+    used = _newly_used(protocol, before, after, asked)
+    needed = without_previewed(used, supported(protocol) | named) | named
     _check_clustering(after.metadata, needed, protocol if replaces else None)
     check_addable(protocol, needed, named, verb)
     return needed

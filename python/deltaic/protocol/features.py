@@ -316,6 +316,12 @@ def in_use(metadata: Metadata | Definition) -> frozenset[str]:
     return frozenset(item.name for item in named if item.is_asked(definition))
 
 
+def without_previewed(needed: Iterable[str], listed: Iterable[str]) -> set[str]:
+    """Returns the features `needed` without those whose preview is among `listed`: a table with
+    `variantType-preview` has variants without `variantType`, as in delta-spark."""
+    return set(needed) - {item.removesuffix(_PREVIEW) for item in listed if item.endswith(_PREVIEW)}
+
+
 def dropped(before: Protocol, after: Protocol) -> frozenset[str]:
     """Returns the features of `before` that `after` lacks."""
     return supported(before) - supported(after)
