@@ -157,6 +157,17 @@ def test_a_name_for_an_existing_table_has_its_definition(session: Any, tmp_path:
     assert parameters["logPath"] == f"{tmp_path}/other/_delta_log"
 
 
+@pytest.mark.usefixtures("catalog_of_the_test_alone")
+def test_a_name_for_an_existing_table_has_its_generated_columns(session: Any, tmp_path: Path) -> None:
+    """GeneratedColumnSuite: "creating a table with a different schema should fail"."""
+    place = f"USING delta LOCATION '{tmp_path}/g'"
+    session.sql(f"CREATE TABLE one (a BIGINT, g BIGINT GENERATED ALWAYS AS (a + 10)) {place}")
+    session.sql(f"CREATE TABLE two (a BIGINT, g BIGINT GENERATED ALWAYS AS (a + 10)) {place}")
+    for column in ("g BIGINT", "g BIGINT GENERATED ALWAYS AS (a + 11)"):
+        condition, _ = refused(session, f"CREATE TABLE three (a BIGINT, {column}) {place}")
+        assert condition == "DELTA_CREATE_TABLE_SCHEME_MISMATCH"
+
+
 def test_one_path_as_name_and_location(session: Any, tmp_path: Path) -> None:
     """DeltaDDLSuite: "table creation with ambiguous paths only allowed with legacy flag"."""
     session.sql(f"CREATE TABLE delta.`{tmp_path}/t` (id LONG) USING delta LOCATION 'file:{tmp_path}/t'")

@@ -235,10 +235,11 @@ def _lines(properties: Mapping[str, str]) -> str:
 
 
 def _by_name(schema: Schema) -> dict[str, object]:
-    """Returns what Spark compares of each column: its type, NOT NULL, comment and length."""
+    """Returns what delta-spark compares of each column: its type, NOT NULL, comment, length and generation
+    expression."""
+    keys = ("comment", CHAR_TYPES, "delta.generationExpression")
     return {
-        field.name: (compared(field.type), field.nullable, *map(field.metadata.get, ("comment", CHAR_TYPES)))
-        for field in schema
+        field.name: (compared(field.type), field.nullable, *map(field.metadata.get, keys)) for field in schema
     }
 
 
