@@ -179,6 +179,38 @@ def generating_column(at: Place) -> None:
     at.sql("ALTER TABLE delta.`{root}/g` RENAME COLUMN day TO date")
 
 
+def widened_by_rows(at: Place, columns: str, rule: str = "") -> None:
+    """Writes rows that would widen the field `s.a`, which a rule of the table uses."""
+    at.sql(
+        f"CREATE TABLE delta.`{{root}}/w` (s STRUCT<a: TINYINT>{columns}) USING delta"
+        " TBLPROPERTIES (delta.enableTypeWidening = true)"
+    )
+    if rule:
+        at.sql(f"ALTER TABLE delta.`{{root}}/w` ADD CONSTRAINT low CHECK ({rule})")
+    rows = at.spark.sql("SELECT named_struct('a', 200) AS s").write.format("delta").mode("append")
+    rows.option("mergeSchema", True).save(f"{at.root}/w")
+
+
+def suspended_row_tracking(at: Place) -> None:
+    at.properties(enableRowTracking="true")
+    at.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.rowTrackingSuspended = true)")
+
+
+def converted_without_statistics(at: Place) -> None:
+    at.spark.range(2).write.parquet(f"{at.root}/p")
+    setting = "spark.databricks.delta.properties.defaults.enableRowTracking"
+    at.spark.conf.set(setting, "true")
+    try:
+        at.sql("CONVERT TO DELTA parquet.`{root}/p` NO STATISTICS")
+    finally:
+        at.spark.conf.unset(setting)
+
+
+def identity_replaced(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT GENERATED ALWAYS AS IDENTITY, x STRING) USING delta")
+    at.sql("ALTER TABLE delta.`{root}/n` REPLACE COLUMNS (id BIGINT, x STRING)")
+
+
 def mapped_feed(at: Place, change: Callable[[Place], object]) -> None:
     at.sql(
         "CREATE TABLE delta.`{root}/n` (id BIGINT, x STRING) USING delta TBLPROPERTIES"
@@ -752,6 +784,29 @@ CASES = (
     Case("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, constrained_column),
     Case("DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, generating_column),
     Case(
+        "DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH",
+        "42K09",
+        A,
+        ARGUMENT,
+        partial(widened_by_rows, columns=", g INT GENERATED ALWAYS AS (hash(s.a))"),
+    ),
+    Case(
+        "DELTA_CONSTRAINT_DATA_TYPE_MISMATCH",
+        "42K09",
+        A,
+        ARGUMENT,
+        partial(widened_by_rows, columns="", rule="hash(s.a) > 0"),
+    ),
+    Case("DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION", "55000", R, ARGUMENT, suspended_row_tracking),
+    Case(
+        "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",
+        "22000",
+        R,
+        ARGUMENT,
+        converted_without_statistics,
+    ),
+    Case("DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED", "429BQ", A, ARGUMENT, identity_replaced),
+    Case(
         "DELTA_UNIVERSAL_FORMAT_VIOLATION",
         "KD00E",
         U,
@@ -1028,7 +1083,7 @@ CASES = (
             ARGUMENT,
             partial(identity_altered, change=change),
         )
-        for change in ("TYPE DECIMAL(20, 0)", "SET DEFAULT 1")
+        for change in ("TYPE DECIMAL(20, 0)", "TYPE DOUBLE", "SET DEFAULT 1")
     ),
     Case(
         "DELTA_INVALID_CONSTRAINT_NAME",

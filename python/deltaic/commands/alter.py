@@ -34,6 +34,7 @@ from deltaic.protocol.properties import (
     text_of,
 )
 from deltaic.protocol.schema import DataType, Schema, path_text
+from deltaic.protocol.versions import refuses_as_delta_spark
 from deltaic.protocol.widening import is_widening
 from deltaic.transaction.transaction import Transaction, already_committed
 
@@ -139,6 +140,8 @@ class Alter:
         ... )
         """
         snapshot, new = self._pin(), Schema.of(schema)
+        if refuses_as_delta_spark() and identity.columns_of(snapshot.protocol, snapshot.schema):
+            raise InvalidArgumentError("the columns of a table with identity columns cannot be replaced")
         is_mapped = column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none"
         dropped = edits.dropped_fields(snapshot.schema, new) if is_mapped else []
         self._check_unused(snapshot, dropped)

@@ -12,7 +12,16 @@ from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import edits
 from deltaic.protocol.ddl import parse_column_type, parse_type
-from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, check_type, path_text, type_to_json
+from deltaic.protocol.schema import (
+    CHAR_TYPES,
+    DataType,
+    Field,
+    Schema,
+    check_type,
+    path_text,
+    type_name,
+    type_to_json,
+)
 from deltaic.spark_sql.char_types import check_longer
 from deltaic.sql_text import quote_name
 
@@ -120,6 +129,13 @@ def _with_type(
     changed = _as_column(field, new_type, whole=len(path) == 1)
     check_longer(path_text(path), field, changed)
     if changed.type != field.type:
+        if "delta.identity.start" in field.metadata:
+            raise InvalidArgumentError(
+                "the type of an identity column cannot change",
+                where=path_text(path),
+                found=type_name(changed.type),
+                expected=type_name(field.type),
+            )
         edits.check_unused(schema, snapshot.metadata, path)
         schema = edits.change_type(schema, path, changed.type)
     if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):

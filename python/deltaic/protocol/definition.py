@@ -45,7 +45,7 @@ from deltaic.protocol.properties import (
     canonical_name,
     request,
 )
-from deltaic.protocol.schema import Schema, Struct, path_text, primitive_types, type_name, walk
+from deltaic.protocol.schema import Field, Schema, Struct, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_addable, new_protocol, refuses_as_delta_spark, upgrade
 
 
@@ -286,8 +286,23 @@ def _with_type_changes(
                 expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
             )
             raise error.with_values(before=type_name(old.type), after=type_name(item.type))
-        edits.check_unused(before.schema, before.metadata, path)
+        values = _widened_type(path, item, widened.find(path)[1])
+        edits.check_unused(before.schema, before.metadata, path, **values)
     return widened if is_recorded else table
+
+
+def _widened_type(path: tuple[str, ...], field: Field, recorded: Field) -> dict[str, str]:
+    """Returns the values of an error about a field that gets a wider type: the path of the type, which may
+    be within arrays and maps of the field (`a.element`), and its old and its new type. `recorded`: the field
+    with the changes of its type."""
+    change = recorded.metadata[widening.CHANGES][len(field.metadata.get(widening.CHANGES, ()))]
+    inner = change["fieldPath"].split(".") if "fieldPath" in change else ()
+    return {
+        "column": path_text((*path, *inner)),
+        "before": change["fromType"],
+        "after": change["toType"],
+        "expected": f"rows with the type {change['fromType']}",
+    }
 
 
 def _carry_ids(mapped: Schema, schema: Schema) -> Schema:

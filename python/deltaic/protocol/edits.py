@@ -448,13 +448,14 @@ def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any
 
 
 def check_unused(
-    schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()
+    schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Any] = (), **widened: str
 ) -> None:
     """Raises InvalidArgumentError if a field cannot be renamed or dropped: a constraint, an invariant or a
     generated column contains its name, even as the name of another column's field, or uses a struct that has
     the field as a whole (`hash(s)` for `s.x`), or the table is clustered by it.
 
-    `clustering`: physical paths of the clustering columns."""
+    `clustering`: physical paths of the clustering columns.
+    `widened`: values of the error if the field would get a wider type, such as `expected`."""
     expressions = {
         key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)
     }
@@ -465,16 +466,15 @@ def check_unused(
                 expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
                 if key == "delta.generationExpression":
                     generated[f"{key} of {path_text(where)}"] = f"{path_text(where)} -> {item.metadata[key]}"
-    folded = tuple(part.lower() for part in path)
-    users = {key: text for key, text in expressions.items() if uses(text, folded)}
+    users = {key: text for key, text in expressions.items() if uses(text, tuple(map(str.lower, path)))}
     for key, text in users.items():
-        error = InvalidArgumentError(
-            "an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}"
-        )
+        what, expected = "an expression of the table uses the column", widened.get("expected")
+        error = InvalidArgumentError(what, where=path_text(path), found=f"{key}: {text}", expected=expected)
         constraints = [f"{key} -> {text}" for key, text in users.items() if key.startswith(CONSTRAINT_PREFIX)]
         raise error.with_values(
             generated="\n".join(generated[key] for key in users if key in generated) or None,
             constraints="\n".join(constraints) or None,
+            **widened,
         )
     physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
     if any(tuple(column[: len(physical)]) == physical for column in clustering):

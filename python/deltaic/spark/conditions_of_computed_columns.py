@@ -1,4 +1,5 @@
-"""Conditions about identity columns and generated columns. An error gets the first one that fits."""
+"""Conditions about identity columns and generated columns, and about columns that the expressions of a table
+use. An error gets the first one that fits."""
 
 from __future__ import annotations
 
@@ -86,6 +87,13 @@ CONDITIONS: tuple[Condition, ...] = (
         "^the type of an identity column cannot change|^an identity column cannot have a default$",
     ),
     Condition(
+        "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED",
+        "429BQ",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the columns of a table with identity columns cannot be replaced",
+    ),
+    Condition(
         "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
         "42K09",
         ANALYSIS,
@@ -153,5 +161,50 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a generated column has no default",
         {"colName": "column", "defaultValue": "found", "genExpr": "text"},
+    ),
+    Condition(
+        "DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "an expression of the table uses",
+        {
+            "columnName": "column",
+            "columnType": "<before>",
+            "dataType": "<after>",
+            "generatedColumns": "generated",
+        },
+        details="found delta.generationExpression of .*; expected rows with the type",
+    ),
+    Condition(
+        "DELTA_CONSTRAINT_DATA_TYPE_MISMATCH",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "an expression of the table uses",
+        {
+            "columnName": "column",
+            "columnType": "<before>",
+            "dataType": "<after>",
+            "constraints": "constraints",
+        },
+        details="; expected rows with the type",
+    ),
+    Condition(
+        "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "an expression of the table uses",
+        {"columnName": "where", "generatedColumns": "generated"},
+        details="found delta.generationExpression of",
+    ),
+    Condition(
+        "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "an expression of the table uses",
+        {"columnName": "where", "constraints": "constraints"},
     ),
 )

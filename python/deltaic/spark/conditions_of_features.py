@@ -12,6 +12,28 @@ _UNSUPPORTED = e.UnsupportedFeatureError
 
 CONDITIONS: tuple[Condition, ...] = (
     Condition(
+        "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION",
+        "55000",
+        RUNTIME,
+        _ARGUMENT,
+        "^row tracking cannot be on while it is suspended",
+        {"property1": "=delta.enableRowTracking", "property2": "=delta.rowTrackingSuspended"},
+    ),
+    Condition(
+        "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",
+        "22000",
+        RUNTIME,
+        _ARGUMENT,
+        "^row tracking needs the number of rows of every file",
+        {
+            "statisticsCollectionPropertyKey": "=spark.databricks.delta.stats.collect",
+            "rowTrackingTableFeatureDefaultKey": (
+                "=spark.databricks.delta.properties.defaults.feature.rowTracking"
+            ),
+            "rowTrackingDefaultPropertyKey": "=spark.databricks.delta.properties.defaults.enableRowTracking",
+        },
+    ),
+    Condition(
         "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
         "56038",
         RUNTIME,

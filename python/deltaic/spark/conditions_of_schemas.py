@@ -388,22 +388,4 @@ CONDITIONS: tuple[Condition, ...] = (
         },
         details="expected (?P<before>.+), or longer",
     ),
-    # Generated and identity columns
-    Condition(
-        "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
-        "42K09",
-        ANALYSIS,
-        _ARGUMENT,
-        "an expression of the table uses",
-        {"columnName": "where", "generatedColumns": "generated"},
-        details="found delta.generationExpression of",
-    ),
-    Condition(
-        "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
-        "42K09",
-        ANALYSIS,
-        _ARGUMENT,
-        "an expression of the table uses",
-        {"columnName": "where", "constraints": "constraints"},
-    ),
 )
