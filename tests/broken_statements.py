@@ -1,7 +1,8 @@
-"""Statements that are broken on purpose: cut off after a token, a word left out or doubled, a word at the
-end, two neighbours swapped.
+"""Makes statements that are broken on purpose: cut off after a token, with a word removed, doubled or added
+at the end, or with two neighbours swapped.
 
-Whether a text is still a statement is for Spark's parser to say; what it refuses must change nothing here.
+Spark's parser decides whether such a text is still a statement; a text that it refuses must change nothing
+here.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""delta-spark behind a pipe: run by an interpreter that has the PySpark of its jars, asked one JSON line at a
-time.
+"""Runs delta-spark in a process with a pipe: an interpreter with the PySpark of its jars answers requests,
+one line of JSON each.
 
 `python delta_spark_peer.py <folder of jars>`. {"sql": text} -> rows as lists; {"read": path, "columns":
 [expression, ...], "version": n} -> sorted rows; {"stream": path, "into": path, "checkpoint": path, "options":
-{...}} -> the id of a query that has read all there is. Answers are lines that begin with ANSWER; an error is
-{"error": text}.
+{...}} -> the id of a query that has read all rows of the source. Answers are lines that begin with ANSWER; an
+error is {"error": text}.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store in memory whose answers to commits can be lost, late or wrong, by script."""
+"""A store in memory whose responses to commits can be lost, late or wrong, by script."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Google Cloud Storage's XML API as far as object_store uses it, over a dict, with generation preconditions.
+"""A server with the part of Google Cloud Storage's XML API that object_store uses, over a dict, with
+generation preconditions.
 
-Emulators that pip or npm install do not know the header that creates an object only where there is none.
+Emulators that pip or npm install do not support the header by which an object is created only if it does not
+exist.
 """
 
 from __future__ import annotations

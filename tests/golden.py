@@ -1,9 +1,9 @@
-"""Tables written by Spark, delta-kernel and others. They are no part of this project: `python
-scripts/fetch_golden_tables.py` gets them.
+"""Finds tables written by Spark, delta-kernel and others. They are not part of this project: `python
+scripts/fetch_golden_tables.py` downloads them.
 
-They are looked for in the folder that `DELTAIC_GOLDEN` names, which must have them then; without it in
-`.golden` of the checkout and in `shared/golden` beside it. Where they are in neither, the tests that need
-them are skipped, and say so.
+If `DELTAIC_GOLDEN` names a folder, the tables must be in it. Otherwise they may be in `.golden` of the
+checkout or in `shared/golden` beside it. If they are in neither folder, the tests that need them are skipped
+with a reason.
 """
 
 from __future__ import annotations

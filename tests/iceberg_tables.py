@@ -1,5 +1,5 @@
-"""Iceberg tables for tests: PyIceberg writes versions 1 and 2; deletes, and version 3, which it only reads,
-are written here."""
+"""Makes Iceberg tables for tests: PyIceberg writes versions 1 and 2; this module writes deletes, and version
+3, which PyIceberg only reads."""
 
 from __future__ import annotations
 

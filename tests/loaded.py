@@ -1,4 +1,4 @@
-"""Python files of the project that no package has (`scripts/`, `examples/`), as modules."""
+"""Loads Python files of the project that are in no package (`scripts/`, `examples/`) as modules."""
 
 from __future__ import annotations
 

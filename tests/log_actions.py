@@ -1,4 +1,4 @@
-"""Actions made by hand, for tests of the log that need no data files."""
+"""Makes actions for tests of the log that need no data files."""
 
 from __future__ import annotations
 

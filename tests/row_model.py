@@ -1,4 +1,5 @@
-"""What a table should hold, in Python lists: the oracle of test_oracle.py, written to be read in a minute.
+"""The rows that a table should have, in Python lists: the oracle of test_oracle.py, short enough to be read
+in a minute.
 
 A row is a tuple of Python values in the order of `Model.columns`. Conditions are small objects with a SQL
 text and a three-valued answer.

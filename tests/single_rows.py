@@ -1,4 +1,4 @@
-"""Tables whose commits have a file of one row each."""
+"""Makes tables whose commits have a file of one row each."""
 
 from __future__ import annotations
 

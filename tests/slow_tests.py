@@ -1,4 +1,4 @@
-"""What `make test-quick` leaves out: the lines of slow_tests.txt."""
+"""Reads slow_tests.txt, the tests that `make test-quick` omits."""
 
 from __future__ import annotations
 

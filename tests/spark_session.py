@@ -1,4 +1,4 @@
-"""One Spark session for all tests that ask for it, and none where PySpark is not installed."""
+"""The Spark session that all tests share; tests that need it are skipped if PySpark is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of wrong types and values: each is refused by name, and nothing that was passed is ignored."""
+"""Arguments of wrong types and values: each is refused by name, and no argument is ignored."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A flipped bit in a deletion vector or in a file of the log: an error, or the rows as before.
 
-Deletion vectors have a CRC-32. A commit has no checksum of its own; the version's `.crc` holds protocol,
-metadata, the number of files, their sizes and deleted rows, and a data file that is not there is an error. So
-the rows of a table without partitions, whose values are nowhere but in its data files, are never others. The
-pages of data files and checkpoints are in `test_page_checksums.py`.
+Deletion vectors have a CRC-32. A commit has no checksum of its own; the version's `.crc` has protocol,
+metadata, the number of files, their sizes and deleted rows, and a missing data file is an error. So a table
+without partitions, whose values are only in its data files, never has wrong rows. The pages of data files and
+checkpoints are in `test_page_checksums.py`.
 """
 
 from __future__ import annotations

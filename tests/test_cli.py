@@ -1,4 +1,4 @@
-"""The `deltaic` command as a shell sees it: output, JSON, exit codes."""
+"""The `deltaic` command in a shell: output, JSON, exit codes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Writers at work on one table at the same time, in threads and in processes: nothing acknowledged is lost,
-nothing is there twice."""
+"""Writers that change one table at the same time, in threads and in processes: no acknowledged commit is
+lost, and none is there twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""configure(): for the process, or until the end of a with."""
+"""configure(): settings for the process, or until the end of a `with` block."""
 
 from __future__ import annotations
 

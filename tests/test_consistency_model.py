@@ -1,9 +1,9 @@
 """*Understanding Delta Lake's consistency model* and its TLA+ specification, on the real commit loop: two
-writers, every order of the steps CoordinatePrepareWrite (is the version taken?) and TryCommitTxn (write it)
-of a store, and ConsistentRead after each order.
+writers, every order of the steps CoordinatePrepareWrite (checks if the version is taken) and TryCommitTxn
+(writes it) of a store, and ConsistentRead after each order.
 
 With put-if-absent, or with a lock of the writers around both steps, no order breaks it. With neither, some
-order must: a checker that finds no violation there would find none anywhere.
+order must break it: a checker that finds no violation in that case would never find one.
 """
 
 from __future__ import annotations

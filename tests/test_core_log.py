@@ -1,4 +1,5 @@
-"""The log in Rust: commits to Arrow and back, replay against a plain one of a page, broken logs by name."""
+"""The log in Rust: converting commits to Arrow and back, replay compared with a plain one of a page's length,
+and the errors of broken logs."""
 
 from __future__ import annotations
 

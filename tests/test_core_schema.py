@@ -1,6 +1,7 @@
-"""Delta schemas <-> Arrow (`_core.TableSchema`, `schema_from_arrow`).
+"""Conversion between Delta schemas and Arrow (`_core.TableSchema`, `schema_from_arrow`).
 
-Source: PROTOCOL.md, "Schema Serialization Format", "Column Mapping"."""
+Source: PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A crash or an error at each call that a command makes to its store: every command, on several kinds of
-tables, and every kind of failure. The table is as before or the commit is there once, and it can be written.
+tables, and every kind of failure. The table is unchanged or has the commit once, and can still be written.
 
-`DELTAIC_CRASH_POINTS=1` does all points, which takes several minutes; otherwise each 23rd one is done.
+`DELTAIC_CRASH_POINTS=1` runs all points, which takes several minutes; the default is each 23rd one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`DeletionVector` as a value: Python sets are the oracle, the documents give the bytes."""
+"""`DeletionVector` as a value: Python sets are the oracle, and the protocol's documents have the expected
+bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""delta-spark beside us on the same tables: it reads what we wrote, we read on after it wrote, feature by
-feature and in turns.
+"""delta-spark and deltaic on the same tables: delta-spark reads the tables of deltaic, and deltaic reads them
+after delta-spark has written, feature by feature and in turns.
 
 It needs a JVM, the jars of delta-spark and an interpreter with the PySpark that goes with them:
 DELTA_SPARK_JARS=<folder of jars> DELTA_SPARK_PYTHON=<python>; without these the tests are skipped.

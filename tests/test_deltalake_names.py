@@ -1,4 +1,4 @@
-"""Names of the deltalake package are explained by the error that they end in."""
+"""A name of the deltalake package that deltaic does not have raises an error with the name to use instead."""
 
 from __future__ import annotations
 

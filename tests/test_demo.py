@@ -1,4 +1,4 @@
-"""`make demo` as a test: the whole of it, and that a single wrong number ends it with exit code 1."""
+"""`make demo` as a test: the whole demo runs, and a single wrong number ends it with exit code 1."""
 
 from __future__ import annotations
 

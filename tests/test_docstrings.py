@@ -1,4 +1,4 @@
-"""The examples of public docstrings run, and every public method of the classes that users hold has one."""
+"""The examples of public docstrings run, and every public method of the public classes has one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The examples of every page run: the blocks of a page one after another, in an empty folder, Python in one
-namespace, and in blocks of shell the lines that call `deltaic`. Blocks of `py` need a Spark session:
-tests/spark/test_spark_page.py runs them."""
+"""The examples of every page run: the blocks of a page run one after another, in an empty folder. Blocks of
+Python share one namespace; in blocks of shell, the lines that call `deltaic` run. Blocks of `py` need a Spark
+session: tests/spark/test_spark_page.py runs them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A fault at every call that a command makes to its store (SQLite's anomaly tests): the table is as before,
-or the commit is there once."""
+"""A fault at every call that a command makes to its store (SQLite's anomaly tests): the table is unchanged,
+or has the commit once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every feature with every other: the same operations give the same rows, and `deltalake` reads them where it
-knows the features.
+"""Pairs of features: the same operations give the same rows with each pair, and `deltalake` reads them if it
+supports the features.
 
 The model is a list of rows in Python.
 """

@@ -1,4 +1,5 @@
-"""Tables of other writers that list or use features: what is read, what is written, what is refused by name.
+"""Tables of other writers that list or use features: the features that can be read and written, and those
+that are refused by name.
 
 Source: PROTOCOL.md, "Table Features" and the features' own sections. The logs are written by hand.
 """

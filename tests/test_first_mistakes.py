@@ -1,5 +1,5 @@
-"""Mistakes that newcomers make: each error says what was found, what was expected and, where there is one,
-what to do instead."""
+"""Mistakes of newcomers: each error has what was found, what was expected and, if there is one, the
+solution."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A disk that becomes full at every page that a command writes: the error is the system's, the table is as
-before, the space is free again, and the command succeeds once there is room."""
+"""A disk that becomes full at each page that a command writes: the error is the system's, the table is
+unchanged, the space is free again, and the command succeeds once there is room."""
 
 from __future__ import annotations
 

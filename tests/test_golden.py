@@ -1,5 +1,5 @@
-"""The script that gets the golden tables: from a checkout or an archive, packed or plain, and never quietly
-less than all."""
+"""The script that fetches the golden tables: from a checkout or an archive, compressed or not; a missing
+table is always an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In somebody else's process: threads, fork, the interpreter lock, Ctrl-C, logging."""
+"""deltaic in the process of another program: threads, fork, the interpreter lock, Ctrl-C, logging."""
 
 from __future__ import annotations
 

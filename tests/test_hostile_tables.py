@@ -1,8 +1,8 @@
-"""Tables whose bytes an attacker made: whatever is in them, a right answer or an error of ours by name, in
-bounded time, nothing outside.
+"""Tables whose bytes an attacker made: each gives the right rows or an error of deltaic, in bounded time, and
+no file outside of the table is touched.
 
-Source: PROTOCOL.md, "Add File and Remove File", "Deletion Vectors"; the cases are those that other readers
-got wrong.
+Source: PROTOCOL.md, "Add File and Remove File", "Deletion Vectors"; the cases are those in which other
+readers failed.
 """
 
 from __future__ import annotations

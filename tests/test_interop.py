@@ -1,7 +1,8 @@
-"""Other implementations: `deltalake` reads what is written here, and tables that others wrote read to exactly
-their rows.
+"""Other implementations: `deltalake` reads tables of deltaic, and tables of other writers have exactly their
+rows.
 
-The golden tables (tests/README.md) are not part of this project: without them their tests are skipped.
+The golden tables (tests/README.md) are not part of this project: if they are missing, their tests are
+skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Exceptions that arrive in the middle of a command, from a signal handler or from another thread: no commit
-loses its files by them.
+"""Exceptions in the middle of a command, from a signal handler or from another thread: no commit loses its
+files.
 
-Small in the suite; DELTAIC_INTERRUPTIONS=2000 for so many random moments of each kind.
+The default is a short run; DELTAIC_INTERRUPTIONS=2000 makes a run of this many random points of each kind.
 """
 
 from __future__ import annotations

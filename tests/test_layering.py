@@ -1,4 +1,4 @@
-"""Imports go down only, and `import deltaic` loads nothing that only some uses need."""
+"""Rooms import only from rooms below, and `import deltaic` does not load modules that only some uses need."""
 
 from __future__ import annotations
 

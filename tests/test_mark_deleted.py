@@ -1,5 +1,5 @@
-"""`mark_deleted`: rows that a command found -> merged vectors in files, and the actions that put them in
-place."""
+"""`mark_deleted`: merges the rows that a command found into vectors in files, and makes the actions that add
+these."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The memory budget: what the machine and the container allow, how it is divided, and that whole processes
-keep to it."""
+"""The memory budget: the limits of the machine and the container, how the budget is divided, and that whole
+processes stay within it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows whose columns nest, as slices, and NOT NULL below the top."""
+"""Rows with nested columns, as slices, and NOT NULL below the top level."""
 
 from __future__ import annotations
 

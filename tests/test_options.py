@@ -1,4 +1,4 @@
-"""Options of commands: what contradicts is refused when it is said."""
+"""Options of commands: contradictory options are refused before a command runs."""
 
 from __future__ import annotations
 

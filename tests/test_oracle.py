@@ -1,8 +1,8 @@
-"""Row-level oracle: random sequences of everything that changes a table, compared with lists of rows after
+"""Row-level oracle: random sequences of all commands that change a table, compared with lists of rows after
 each step, at every version.
 
 Each sequence runs on two tables of one random definition, one with deletion vectors and one without, which
-must agree. Small in the suite; DELTAIC_ORACLE_EXAMPLES=2000 for a long run.
+must agree. The default is a short run; DELTAIC_ORACLE_EXAMPLES=2000 makes a long one.
 """
 
 from __future__ import annotations

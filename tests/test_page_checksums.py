@@ -1,5 +1,5 @@
-"""Checksums of Parquet pages: written into every data file, checkpoint and sidecar, and compared whenever a
-page that has one is read.
+"""Checksums of Parquet pages: they are written into every data file, checkpoint and sidecar, and compared
+whenever a page with a checksum is read.
 
 Source: Parquet's format, `PageHeader.crc`: CRC-32 of the page's bytes as they are stored.
 """

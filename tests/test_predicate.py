@@ -1,5 +1,5 @@
-"""Predicates as JSON and from pyarrow expressions: what DuckDB and Polars push is said exactly, or left to
-the caller."""
+"""Predicates as JSON and from pyarrow expressions: the filters that DuckDB and Polars push down are expressed
+exactly, or left to the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public surface is a file in review: `public_api.txt`."""
+"""The public names and parameters are those of `public_api.txt`, so that a change is visible in a review."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What `make test-quick` leaves out is there to be left out: slow_tests.txt names folders, files and
-functions that exist."""
+"""slow_tests.txt, the list of tests that `make test-quick` omits, names only folders, files and functions
+that exist."""
 
 from __future__ import annotations
 

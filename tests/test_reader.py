@@ -1,7 +1,6 @@
-"""Reading data files (`_core.read`). Source: PROTOCOL.md, "Deletion Vectors", "Column Mapping"; traps 5, 6,
-11 of the design.
+"""Reading data files (`_core.read`). Source: PROTOCOL.md, "Deletion Vectors", "Column Mapping".
 
-The oracle is naive: pyarrow reads each file whole, a Python set says which rows are deleted, plain Python
+The oracle is naive: pyarrow reads each whole file, a Python set has the deleted rows, and plain Python
 filters.
 """
 

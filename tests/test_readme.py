@@ -1,6 +1,5 @@
-"""The examples of README.md, run top to bottom in an empty folder, one after another.
-packaging/check_wheel.py runs it and get-started.md where there is no pytest: this file needs the standard
-library only."""
+"""The examples of README.md run one after another in an empty folder. packaging/check_wheel.py runs them and
+those of get-started.md without pytest: this file needs only the standard library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Columns of shapes: WKB that passes through every command, under Parquet's GEOMETRY and GEOGRAPHY."""
+"""Geographic columns: WKB passes unchanged through every command, under Parquet's types GEOMETRY and
+GEOGRAPHY."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The documentation site: every page in its navigation, every public name in its reference, every drawing as
-its script draws it. `make docs` builds it and checks the links inside it."""
+"""The documentation site: its navigation has every page, its reference every public name, and every drawing
+is as its script draws it. `make docs` builds it and checks the links inside it."""
 
 from __future__ import annotations
 

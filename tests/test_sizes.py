@@ -1,5 +1,5 @@
-"""Files have at most 400 lines of code, and functions of Python 60. What is longer stands here with the
-reason, and hardly grows."""
+"""Files have at most 400 lines of code, and Python functions at most 60. Longer ones are listed here with the
+reason, and may hardly grow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The store: atomic and durable puts, sorted listings, paths that never leave the root, whatever makes the
-answers."""
+"""The store: atomic and durable puts, sorted listings, and paths that never leave the root, for each kind of
+store."""
 
 from __future__ import annotations
 

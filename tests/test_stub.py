@@ -1,4 +1,4 @@
-"""`_core.pyi` against the compiled module: the same names, the same parameters with the same defaults, in
+"""`_core.pyi` agrees with the compiled module: the same names, the same parameters with the same defaults, in
 both directions."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The front door: one snapshot, moved by its own commands; what it shows, how it pickles, threads, fork."""
+"""`DeltaTable`: one snapshot, which its own commands move; its attributes, pickling, threads, fork."""
 
 from __future__ import annotations
 

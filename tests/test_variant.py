@@ -1,5 +1,4 @@
-"""Variants: read and written in their encoding, carried through every change, put together again where they
-are shredded.
+"""Variants: read and written in their encoding, kept by every change, and joined again if they are shredded.
 
 Source: PROTOCOL.md, "Variant Data Type"; the encoding is Parquet's ("Variant Binary Encoding").
 """

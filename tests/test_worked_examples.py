@@ -1,5 +1,5 @@
-"""Examples from the documents that Delta comes from, each on a whole table. What is proved closer to the code
-that keeps it:
+"""Examples from the documents on which Delta is based, each on a whole table. Other modules test the examples
+that concern a single part:
 
 bytes of vectors, Z85 and ids in tests/test_deletion_vector.py, tests/test_z85.py, tests/test_core_log.py;
 steps 1 to 4 of the High Level Design and the four transactions of the consistency model in

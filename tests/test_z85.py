@@ -1,5 +1,5 @@
-"""Z85 text and CRC-32, against the documents that define them and implementations one can read in a
-minute."""
+"""Z85 text and CRC-32, compared with the documents that define them and with implementations of a few
+lines."""
 
 from __future__ import annotations
 

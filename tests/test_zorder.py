@@ -1,4 +1,5 @@
-"""Clustering kernels: range ids, interleaved bits, the Hilbert index, and what they let a reader skip."""
+"""Clustering kernels: range ids, interleaved bits, the Hilbert index, and the files that a reader can
+skip."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Runs one operation on a table in a process of its own, with bounds on its time and memory, and says what
-came of it.
+"""Runs one operation on a table in a process of its own, with bounds on its time and memory, and returns the
+outcome.
 
-As a program: a parent that has imported everything once, and forks for each request of a line of JSON on
-stdin. A fork costs some ten milliseconds, so that every case of the corpus can have its own process.
+As a program, this module is a parent process that imports everything once, and forks for each request, a line
+of JSON on stdin. A fork takes about ten milliseconds, so that every case of the corpus can have its own
+process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checkpoints written by hand with pyarrow, for cases that break one thing of them."""
+"""Writes checkpoints by hand with pyarrow, for cases in which one part of them is wrong."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A small table written by hand, line by line, so that a case can break one thing of it; and what a case
-expects.
+"""A small table written by hand, line by line, so that a case can change one part of it, and the outcome that
+a case expects.
 
 Version 0 adds p=x/f0 (rows 0, 1, 2), version 1 adds p=y/f1 (3, 4, 5), version 2 removes f0 and adds p=x/f2
 (6, 7, 8).

@@ -1,5 +1,5 @@
-"""Pages that unfold to far more than their headers claim, in checkpoints and in data files, by each codec of
-Parquet."""
+"""Pages that decompress to far more bytes than their headers declare, in checkpoints and in data files, with
+each codec of Parquet."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Checkpoints, sidecars and `_last_checkpoint` that are broken (PROTOCOL.md, "Checkpoints", "Last Checkpoint
 File").
 
-Where the commits are still there, a broken checkpoint hinders nobody; where they are gone, its fault is
-named.
+If the commits still exist, a broken checkpoint does no harm; if they were deleted, the error names the fault
+of the checkpoint.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Logs made to cost: depth, length and number that a few bytes claim. Each is refused, or read, within the
-bounds of `bounded.py`."""
+"""Logs that would be expensive to read: a few bytes declare a great depth, length or number. Each is refused,
+or read within the bounds of `bounded.py`."""
 
 from __future__ import annotations
 

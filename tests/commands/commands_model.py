@@ -1,4 +1,4 @@
-"""What the rows of a table are, and what DuckDB alone says they must be."""
+"""Reads the rows of a table, and computes by DuckDB alone the rows that it must have."""
 
 from __future__ import annotations
 

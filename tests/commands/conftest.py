@@ -1,4 +1,4 @@
-"""Tables for the tests of commands, and what their rows must be."""
+"""Tables for the tests of commands, and the rows that they must have."""
 
 from __future__ import annotations
 

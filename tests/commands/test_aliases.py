@@ -1,4 +1,4 @@
-"""Structs that are called like the aliases of rows within commands: `s.v` is the field v of the column s, not
+"""Structs with the same names as the aliases of rows in commands: `s.v` is the field v of the column s, not
 the column v."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""ALTER TABLE on real tables: one commit each, delta-spark's operation names, rows that stay what they
-were."""
+"""ALTER TABLE on real tables: each statement makes one commit with delta-spark's operation name, and rows do
+not change."""
 
 from __future__ import annotations
 

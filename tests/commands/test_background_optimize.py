@@ -1,4 +1,4 @@
-"""Compaction after the answer of a write, which gives way to the commands of its process:
+"""Compaction after a write has returned, which waits for other commands of its process:
 `configure(background_optimize=True)`."""
 
 from __future__ import annotations

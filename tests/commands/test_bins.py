@@ -1,4 +1,4 @@
-"""Which files OPTIMIZE rewrites together."""
+"""OPTIMIZE: the groups of files that are rewritten together."""
 
 from __future__ import annotations
 

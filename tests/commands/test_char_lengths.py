@@ -1,5 +1,4 @@
-"""CHAR(n) and VARCHAR(n) of a table that Spark made: no value gets in that is longer, whichever command
-brings it."""
+"""CHAR(n) and VARCHAR(n) of a table that Spark made: each command refuses a longer value."""
 
 from __future__ import annotations
 

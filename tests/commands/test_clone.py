@@ -1,4 +1,4 @@
-"""CLONE, shallow and deep: rows, definition, history, and whose files are whose."""
+"""CLONE, shallow and deep: rows, definition and history, and the table to which each file belongs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Clustered tables: the columns in the log, what is sorted and what is left alone, and who may change it.
+"""Clustered tables: the columns in the log, which files are sorted and which are left alone, and which
+writers may change the columns.
 
 Source: PROTOCOL.md, "Clustered Table".
 """

@@ -1,5 +1,5 @@
-"""Rules that every new row must satisfy, one table with each rule and each way in; CHECK constraints added,
-dropped and kept."""
+"""Rules that every new row must satisfy: one table with each rule, and each command that adds rows; CHECK
+constraints that are added, dropped and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONVERT: Parquet files of anybody become a table where they lie."""
+"""CONVERT: Parquet files of any writer become a table, without being moved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""CONVERT of Iceberg tables whose data files do not say by ids which columns they have, or lack columns that
-have defaults."""
+"""CONVERT of Iceberg tables whose data files have no ids of columns, or lack columns that have defaults."""
 
 from __future__ import annotations
 

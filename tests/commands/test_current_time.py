@@ -1,4 +1,4 @@
-"""Commands with current_timestamp() and current_date(): each command sees one moment."""
+"""Commands with current_timestamp() and current_date(): the time is the same in the whole command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Column defaults: given to rows whose writer does not name the column, never to rows that are there.
+"""Column defaults: rows get them if their writer does not name the column; existing rows never do.
 
 Source: PROTOCOL.md, "Default Columns"; Spark's ALTER TABLE ... SET DEFAULT.
 """

@@ -1,4 +1,4 @@
-"""DELETE, with vectors and by rewriting files: the same rows, the metrics of delta-spark."""
+"""DELETE, with vectors and by rewriting files: both have the same rows, and the metrics of delta-spark."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""DROP FEATURE: nothing of the feature is left in the newest version, old versions still read, and no client
-is misled.
+"""DROP FEATURE: the newest version has no trace of the feature, old versions can still be read, and no client
+misreads the table.
 
 Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; delta-spark's DROP FEATURE.
 """

@@ -1,5 +1,5 @@
-"""Generated columns: what may be one, and what each command computes or compares. That every way in compares
-is in test_constraints.py."""
+"""Generated columns: which expressions may define one, and what each command computes or compares.
+test_constraints.py has the cases in which each command compares them."""
 
 from __future__ import annotations
 

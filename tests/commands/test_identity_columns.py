@@ -1,4 +1,4 @@
-"""Identity columns: which numbers rows get, who may give them, and what the log keeps of them."""
+"""Identity columns: the numbers that rows get, the commands that may set them, and the entries in the log."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Maps with a key twice: no data brings one into a table, and in files of other writers they are copied by
-commands that do not read them.
+"""Maps with a repeated key: no command writes one from its data, and commands that do not read such a map in
+a file of another writer copy it.
 
-Spark: DUPLICATED_MAP_KEY, with spark.sql.mapKeyDedupPolicy as it is set by default.
+Spark: DUPLICATED_MAP_KEY, with the default of spark.sql.mapKeyDedupPolicy.
 """
 
 from __future__ import annotations

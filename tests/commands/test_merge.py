@@ -1,4 +1,4 @@
-"""MERGE, with vectors and by rewriting files, against plain Python and DuckDB."""
+"""MERGE, with vectors and by rewriting files, compared with plain Python and DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""OPTIMIZE: the same rows at every step, fewer and better files, and what it refuses."""
+"""OPTIMIZE: the rows stay the same at every step, files become fewer and larger, and invalid arguments are
+refused."""
 
 from __future__ import annotations
 

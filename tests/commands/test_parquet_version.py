@@ -1,4 +1,4 @@
-"""delta.parquet.format.version: files of Parquet's second version, which every reader reads."""
+"""delta.parquet.format.version: files of Parquet's second version, which every reader can read."""
 
 from __future__ import annotations
 

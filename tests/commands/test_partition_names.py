@@ -1,5 +1,5 @@
-"""Partition columns whose names are more than a word: on the embedded engine through each command that goes
-by them."""
+"""Partition columns whose names are more than one word, on the embedded engine: each command that uses their
+names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expression is parsed once and resolved once in a command, on both engines."""
+"""A command parses and resolves each expression once, on both engines."""
 
 from __future__ import annotations
 

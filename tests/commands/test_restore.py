@@ -1,4 +1,4 @@
-"""RESTORE, FSCK, add_files and create: commands that change files by their names alone."""
+"""RESTORE, FSCK, add_files and create: commands that change the list of files, and no file."""
 
 from __future__ import annotations
 

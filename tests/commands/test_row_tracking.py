@@ -1,5 +1,5 @@
-"""Row tracking: each row keeps its id and the version that last changed it, whatever moves it from file to
-file.
+"""Row tracking: each row keeps its id and the version that last changed it, whichever command moves it to
+another file.
 
 Source: PROTOCOL.md, "Row Tracking".
 """

@@ -1,5 +1,5 @@
-"""Commands staged in a transaction over several tables: what they leave is what each of them leaves alone, on
-both engines."""
+"""Commands staged in a transaction over several tables: the result is that of each command alone, on both
+engines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values of UPDATE and MERGE as their columns' types: fields by name at every depth, errors and nulls of what
-does not fit."""
+"""Values of UPDATE and MERGE are converted to the types of their columns: fields by name at every depth; a
+value that does not fit is an error or null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""VACUUM: what it must keep (reliability: bugs of other engines that lost data), and what it takes away."""
+"""VACUUM: the files that it must keep (other engines had bugs that lost data), and the files that it
+deletes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""VACUUM with an inventory: what goes is what a listing would find, whatever the inventory says that the log
-contradicts."""
+"""VACUUM with an inventory: it deletes the files that a listing would find, also if the inventory contradicts
+the log."""
 
 from __future__ import annotations
 

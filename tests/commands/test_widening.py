@@ -1,4 +1,4 @@
-"""Columns whose type gets wider: by ALTER, by data and by MERGE; old files keep their bytes.
+"""Columns whose type is widened by ALTER, by data and by MERGE; old files keep their bytes.
 
 Source: PROTOCOL.md, "Type Widening".
 """

@@ -1,5 +1,5 @@
-"""deltaic.write: modes, the definition that must agree, schemas, races, what is left behind by a write that
-fails."""
+"""deltaic.write: modes, a definition that must match that of the table, schemas, races, and what a failed
+write leaves behind."""
 
 from __future__ import annotations
 

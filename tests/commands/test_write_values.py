@@ -1,5 +1,5 @@
-"""Every type of the protocol, and partition values of every type, through a table and back; read by deltalake
-too."""
+"""Values of every type of the protocol, and partition values of every type, written to a table and read
+again, by deltalake too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Plans over few rows: what Arrow computes without a query is what DuckDB computes, and all else goes to
-DuckDB."""
+"""Plans over few rows: Arrow computes the same rows without a query as DuckDB, and DuckDB runs all other
+plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Held rows: few stay in memory, more go to a table of DuckDB, and none is lost between the two."""
+"""Held rows: a few are kept in memory, more are moved to a table of DuckDB, and none is lost in the move."""
 
 from __future__ import annotations
 

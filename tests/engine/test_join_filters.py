@@ -1,5 +1,5 @@
-"""Filters from the keys of a small table: with and without them a query has the same rows, and with them the
-large table is read less."""
+"""Filters from the keys of a small table: a query has the same rows with and without them, and reads less of
+the large table with them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The embedded engine: plans become DuckDB's queries, results have Delta's types, errors their own names, and
-work can be stopped."""
+"""The embedded engine: DuckDB runs the queries of plans, results have Delta's types, errors have deltaic's
+classes, and running work can be stopped."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tables that DuckDB reads by its own Parquet reader: their rows are those that `_core` reads, and only plain
-files are read so."""
+files are read in this way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Random queries within queries: with filters from the keys of other tables and without them they have the
-same answer.
+"""Random queries within queries: they have the same rows with filters from the keys of other tables and
+without them.
 
-`DELTAIC_QUERY_EXAMPLES=20000` for a long run; the number of a query makes it again.
+`DELTAIC_QUERY_EXAMPLES=20000` makes a long run; the number of a query reproduces it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The number of rows of a source as DuckDB's planner sees it."""
+"""The number of rows of a source that DuckDB's planner gets."""
 
 from __future__ import annotations
 

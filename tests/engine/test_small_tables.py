@@ -1,5 +1,5 @@
-"""Small tables that are copied into DuckDB: the rows of a query are those of the snapshot, and copies do not
-pile up."""
+"""Small tables that are copied into DuckDB: the rows of a query are those of the snapshot, and old copies are
+deleted."""
 
 from __future__ import annotations
 

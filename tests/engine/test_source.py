@@ -1,5 +1,5 @@
-"""Data of other libraries as rows: what can be read once is read once, and given as often as it is asked
-for."""
+"""Data of other libraries as rows: data that can be read only once is read once, and can then be used any
+number of times."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables as DuckDB reads them: encoded columns, filters in the scan, and a `pyarrow.dataset` where DuckDB has
-no interface for these."""
+"""Tables as sources of DuckDB: encoded columns, filters in the scan, and a `pyarrow.dataset` if DuckDB has no
+interface for these."""
 
 from __future__ import annotations
 

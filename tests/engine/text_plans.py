@@ -1,4 +1,4 @@
-"""Plans whose expressions are written as text, resolved over the columns of what is below them."""
+"""Makes plans whose expressions are written as text, resolved over the columns of the plan below."""
 
 from __future__ import annotations
 

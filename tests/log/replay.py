@@ -1,5 +1,4 @@
-"""Action reconciliation as PROTOCOL.md tells it, with nothing clever: what the compiled module is held
-against."""
+"""Reconciles actions as PROTOCOL.md describes it, in the simplest way: the oracle of the compiled module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Checkpoints after the commit's answer: never lost, never two of one table at once."""
+"""Checkpoints that are written after a commit has returned: none is lost, and one table has only one at a
+time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checkpoints of several parts: each has the columns of its own actions; one that cannot be read is passed
-over with a warning."""
+"""Checkpoints of several parts: each part has the columns of its own actions; a checkpoint that cannot be
+read is skipped with a warning."""
 
 from __future__ import annotations
 

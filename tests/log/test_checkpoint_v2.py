@@ -1,5 +1,4 @@
-"""Checkpoints of the second form: PROTOCOL.md, V2 Spec, Sidecar Files; what did not change is not written
-again."""
+"""V2 checkpoints: PROTOCOL.md, V2 Spec, Sidecar Files. Actions that did not change are not written again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaning the log: never strands a version that should be readable (delta-rs #2174, #2016, #2044)."""
+"""Cleanup of the log: each version that should be readable stays readable (delta-rs #2174, #2016, #2044)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The version that a new table's commit gives is not read from the log: it equals the version that is
-read."""
+"""The first version that a new table keeps from its commit equals the version that is read from the log."""
 
 from __future__ import annotations
 

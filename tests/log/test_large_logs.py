@@ -1,5 +1,5 @@
-"""Actions that stay in their checkpoint or commit until they are asked for: the answers are those of a log
-read whole."""
+"""Actions that stay in their checkpoint or commit until they are needed: the results are those of a log that
+is read completely."""
 
 from __future__ import annotations
 

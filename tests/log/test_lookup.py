@@ -1,6 +1,5 @@
-"""The newest version of a local log is found by lookups of names. Without them, the same version is found by
-a
-listing of the folder."""
+"""The newest version of a local log is found by look-ups of names. A listing of the folder finds the same
+version."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables that are opened by path use the snapshot of before if the log is the same. Appends by path start
-from the version that this process committed last. Both give what they give without that."""
+"""Tables that are opened by path use the previous snapshot if the log is unchanged. Appends by path start
+from the version that this process committed last. The results are the same as without both."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Random logs: every version is what a plain replay of its commits says, whatever was written beside them and
-however it is reached."""
+"""Random logs: every version has the state that a plain replay of its commits gives, whichever other files of
+the log exist and however the version is loaded."""
 
 from __future__ import annotations
 

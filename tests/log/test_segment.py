@@ -1,5 +1,5 @@
-"""Which files make a version: PROTOCOL.md, Checkpoints and Last Checkpoint File; the failures of real
-logs."""
+"""The files of the log that make a version: PROTOCOL.md, Checkpoints and Last Checkpoint File; and faults
+that real logs had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots: loading, travelling, refreshing, and what a broken log costs."""
+"""Snapshots: loading, time travel, refreshing, and the errors of a broken log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: well-formed SVG whose rectangles lie where the statistics of the files say."""
+"""Pictures: well-formed SVG whose rectangles have the positions of the files' statistics."""
 
 from __future__ import annotations
 

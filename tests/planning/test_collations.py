@@ -1,5 +1,5 @@
-"""Columns of text with a collation: their rows are read; their statistics, which are of bytes, leave out no
-file; no comparison is answered by bytes."""
+"""Columns of text with a collation: their rows can be read; their statistics, which compare bytes, rule out
+no file; and no comparison is evaluated by bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Partition columns generated from others, and functions of columns that keep their order: fewer files, the
-same rows."""
+"""Partition columns generated from others, and functions that keep the order of a column: fewer files are
+read, and the rows are the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Functions of partition columns: the engine is asked once for each partition, files without a match are not
-read, rows are the same."""
+"""Functions of partition columns: the engine evaluates each once for each partition, files without a match
+are not read, and the rows are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a condition the predicate tree says, and that it says it exactly."""
+"""The part of a condition that becomes a predicate, which must express this part exactly."""
 
 from __future__ import annotations
 

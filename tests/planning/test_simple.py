@@ -1,5 +1,5 @@
-"""A condition that is read without the parser means what the parser's reading of it means, or is left to that
-one."""
+"""A condition that is read without the parser has the same meaning as with the parser, or is left to the
+parser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files skipped or not, condition evaluated in Rust or by the engine: the same rows, on values whose
-statistics mislead."""
+"""The rows are the same with and without skipped files, and if Rust or the engine evaluates the condition, on
+values whose statistics mislead."""
 
 from __future__ import annotations
 

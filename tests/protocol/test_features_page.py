@@ -1,4 +1,4 @@
-"""docs/features.md says what the code does, row by row."""
+"""Each row of docs/features.md agrees with the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table properties: names, values, what is refused."""
+"""Table properties: names, values, and the properties that are refused."""
 
 from __future__ import annotations
 

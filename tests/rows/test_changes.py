@@ -1,5 +1,5 @@
 """The change data feed, written and read. Source: PROTOCOL.md, "Change Data Files"; delta-spark's CDCReader
-for what is refused."""
+for the errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What pyarrow, DuckDB and Polars answer over a table's rows is what each answers over the same rows in
-memory."""
+"""pyarrow, DuckDB and Polars give the same results over a table's rows as over the same rows in memory."""
 
 from __future__ import annotations
 

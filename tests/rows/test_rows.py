@@ -1,5 +1,5 @@
-"""The lazy result of a scan: every exit gives the same rows, of one version, with columns and filters
-pushed."""
+"""The lazy result of a scan: each of its conversions gives the same rows, of one version, with columns and
+filters pushed down."""
 
 from __future__ import annotations
 

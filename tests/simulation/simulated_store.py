@@ -1,5 +1,5 @@
-"""A store, a clock and a scheduler for several actors, of whom one runs at a time: a number decides who, and
-what goes wrong."""
+"""A store, a clock and a scheduler for several actors, of which one runs at a time: a seed decides which
+actor runs, and which call fails."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Runs of actors that change one table through the real transactions, and what must hold after each run.
+"""Runs actors that change one table through the real transactions, and checks the invariants after each run.
 
-Files have no bytes: the rows of each are known by its name. Everything else is real: vectors, commits,
+Files have no bytes: the name of a file determines its rows. Everything else is real: vectors, commits,
 conflicts, checkpoints, snapshots, vacuum, streams.
 
-Clocks are off by up to an hour, and nobody works for longer than WORK_MS, so a vacuum that keeps files for
-RETENTION takes nothing from anybody: a file that was removed at 0:00 by a clock that says 23:00 goes at 10:01
-by a clock that says 11:01.
+Clocks are off by up to an hour, and no command takes longer than WORK_MS, so a vacuum that keeps files for
+RETENTION deletes no file that a command still needs: a file that was removed at 0:00 by a clock that shows
+23:00 is deleted at 10:01 by a clock that shows 11:01.
 """
 
 from __future__ import annotations

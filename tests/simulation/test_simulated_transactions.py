@@ -1,9 +1,9 @@
 """Random transactions over several tables, single commits and readers in a simulated store; a seed replays a
-run. `DELTAIC_SIMULATIONS=2000` does more of them.
+run. `DELTAIC_SIMULATIONS=2000` makes a longer test.
 
-Oracle: each transaction is in all of its tables once or in none, as its writer was told; each table is what
-its commits say, one after the other; and who sees a transaction in one table sees it in all tables that are
-read after that.
+Oracle: each transaction is in all of its tables once or in none, as its writer was informed; each table has
+the rows of its commits, one after the other; and a reader that sees a transaction in one table sees it in all
+tables that it reads after that.
 """
 
 from __future__ import annotations

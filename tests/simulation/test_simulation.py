@@ -1,5 +1,5 @@
 """Random runs of several writers over a simulated store; a seed replays a run. `DELTAIC_SIMULATIONS=20000`
-does more of them."""
+makes a longer test."""
 
 from __future__ import annotations
 

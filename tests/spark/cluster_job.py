@@ -1,8 +1,8 @@
-"""Jobs on executors in processes of their own, one of which dies in each of them; prints what became of each
-as JSON.
+"""Runs jobs on executors in processes of their own, one of which dies in each job, and prints the outcome of
+each as JSON.
 
-`python cluster_job.py <folder>`: run by `test_cluster.py`, as a session of another master cannot live beside
-    the tests' own.
+`python cluster_job.py <folder>` is run by `test_cluster.py`, because a session of another master cannot be in
+the process of the other tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Streams of tables whose batches a test collects, and commits by hand."""
+"""Streams of tables whose batches a test collects, and commits that are written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that a test enables do not stay enabled for the tests after it."""
+"""Disables the sessions that a test has enabled before the next test."""
 
 from __future__ import annotations
 

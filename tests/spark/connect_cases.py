@@ -1,5 +1,5 @@
-"""What is particular to a session of Spark Connect, which has no JVM to talk to; run by `test_connect.py`, on
-a server of its own."""
+"""Cases that differ on a session of Spark Connect, which has no JVM in the process; `test_connect.py` runs
+them on a server of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signatures of a Python API as lines of text; run on delta-spark's modules, it writes
+"""Writes the signatures of a Python API as lines of text; run on delta-spark's modules, it writes
 `delta_api.txt`."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Reads a table whose deletion vectors are 1 GB, on executors in processes of their own and a driver of 2 GB;
-prints the answers as JSON.
+"""Reads a table whose deletion vectors have 1 GB, on executors in processes of their own and a driver of 2
+GB, and prints the results as JSON.
 
-`python large_vectors_job.py <table> <native>`: run by `test_large_vectors.py`, as its driver is another than
-    the tests' own.
+`python large_vectors_job.py <table> <native>` is run by `test_large_vectors.py`, because its driver has
+another heap than that of the other tests.
 """
 
 from __future__ import annotations

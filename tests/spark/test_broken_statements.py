@@ -1,5 +1,5 @@
-"""Statements and expressions that Spark's parser refuses change nothing, on either engine and on every way
-in."""
+"""Statements and expressions that Spark's parser refuses change nothing, on either engine and through every
+function that takes them."""
 
 from __future__ import annotations
 

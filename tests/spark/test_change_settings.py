@@ -1,4 +1,5 @@
-"""Settings of delta-spark about how commands change rows and columns, with the results of delta-spark 4.4."""
+"""Settings of delta-spark that affect how commands change rows and columns, with the results of delta-spark
+4.4."""
 
 from __future__ import annotations
 

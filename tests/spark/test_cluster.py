@@ -1,5 +1,5 @@
-"""Executors in processes of their own, one of which is killed in each job: the right rows, or none of the
-job's; only orphans are left."""
+"""Executors in processes of their own, one of which is killed in each job: the table has all rows of the job
+or none, and only orphaned files are left."""
 
 from __future__ import annotations
 

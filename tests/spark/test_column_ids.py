@@ -1,5 +1,5 @@
 """Column mapping by ids: nested columns keep their values through every command in which Spark writes files,
-however they are read."""
+on both ways of reading."""
 
 from __future__ import annotations
 

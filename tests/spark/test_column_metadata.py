@@ -1,5 +1,5 @@
-"""Comments and other metadata of columns, nested ones too: from a DataFrame into a table, and from a table
-into a DataFrame."""
+"""Comments and other metadata of columns, including nested ones: written from a DataFrame to a table, and
+read from a table into a DataFrame."""
 
 from __future__ import annotations
 

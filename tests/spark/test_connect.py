@@ -1,7 +1,7 @@
-"""Spark Connect: everything goes by Spark's public interfaces, and gives the same rows.
+"""Spark Connect: all commands use Spark's public interfaces, and give the same rows.
 
 A process has either a session of Connect or one with a JVM, so the tests run in a process of their own, on a
-server that it starts.
+server that this process starts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CONVERT TO DELTA of Parquet tables by their names in the session catalog.
 
-What delta-spark 4.4 writes and raises for the same statements was recorded from it.
+The expectations were recorded from delta-spark 4.4 for the same statements.
 """
 
 from __future__ import annotations

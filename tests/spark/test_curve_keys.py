@@ -1,4 +1,4 @@
-"""Keys of the Z-order curve as Spark computes them are those of the library's own function; partitions are
+"""Keys of the Z-order curve that Spark computes equal those of the library's own function; partitions are
 balanced and in order."""
 
 from __future__ import annotations

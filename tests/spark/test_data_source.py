@@ -1,4 +1,4 @@
-"""The formats "deltaic" and "delta" on a session that nothing of deltaic has set up."""
+"""The formats "deltaic" and "delta" on a session that deltaic has not set up."""
 
 from __future__ import annotations
 

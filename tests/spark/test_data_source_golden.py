@@ -1,4 +1,4 @@
-"""The golden tables through the Python data source: the rows that the embedded engine reads."""
+"""The golden tables through the Python data source: it reads the same rows as the embedded engine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`deltaic.spark.tables` and `.exceptions` against delta-spark's own names, parameters and defaults.
+"""`deltaic.spark.tables` and `.exceptions` have the names, parameters and defaults of delta-spark.
 
-`delta_api.txt` has those of delta-spark 4.4.1; where that package is installed it is asked itself.
+`delta_api.txt` has those of delta-spark 4.4.1; if that package is installed, its own modules are compared.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""DataFrames and views of a table's newest version follow the table, as with delta-spark: each query sees the
-version that is the newest when it is planned. What names a version stays at it."""
+"""DataFrames and views of a table's newest version follow the table, as with delta-spark: each query reads
+the version that is the newest when it is planned. A DataFrame that names a version keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deltaic.spark.functions`, in both forms and in SQL, against `_core` and plain Python."""
+"""`deltaic.spark.functions`, in both forms and in SQL, compared with `_core` and plain Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables whose place only Hadoop's configuration reaches: here a federation (viewfs) whose one link is a
-local folder."""
+"""Tables at a location that only Hadoop's configuration defines: here a federation (viewfs) whose one link is
+a local folder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Statements whose tables are known when values are filled in: IDENTIFIER(…), EXECUTE IMMEDIATE, `mergeInto`,
-`spark.catalog`."""
+"""Statements whose tables are known only after values are filled in: IDENTIFIER(…), EXECUTE IMMEDIATE,
+`mergeInto`, `spark.catalog`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Java that Spark's tests run on."""
+"""The Java version of Spark's tests."""
 
 from __future__ import annotations
 

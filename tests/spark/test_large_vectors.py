@@ -1,4 +1,4 @@
-"""A table whose deletion vectors are 1 GB, on a driver of 2 GB: each file's vector travels with its task."""
+"""A table whose deletion vectors have 1 GB, on a driver of 2 GB: each file's vector is sent with its task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """MERGE of few rows by the embedded engine on Spark's driver: rows, metrics and errors are those of Spark's
-tasks, the oracle."""
+tasks, which are the oracle."""
 
 from __future__ import annotations
 

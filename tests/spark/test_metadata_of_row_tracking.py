@@ -1,5 +1,5 @@
-"""`_metadata.row_id` and the other fields that the hidden column has for a table with row tracking, against
-the ids that the core reads.
+"""`_metadata.row_id` and the other fields of Spark's hidden column for a table with row tracking, compared
+with the ids that the core reads.
 
 Source: PROTOCOL.md, "Row Tracking"; RowIdSuite and RowTrackingReadWriteSuite of delta-spark.
 """

@@ -1,5 +1,5 @@
 """Words of a statement that have several meanings: a lambda's variable and a table's alias, a column and a
-clause, a schema and a table. Spark decides by grammar, and does so here as for tables of Parquet."""
+clause, a schema and a table. Spark decides by its grammar, for Delta tables as for tables of Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Expressions made by deltaic go without PySpark's note of the line; those of others keep it."""
+"""Expressions that deltaic makes do not get PySpark's record of the line that created them; all others keep
+it."""
 
 from __future__ import annotations
 

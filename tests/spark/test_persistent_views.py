@@ -1,5 +1,5 @@
-"""Permanent views over Delta tables: their rows by every name of them, what they show after their tables
-have changed, and the SQL settings under which they were created.
+"""Permanent views over Delta tables: their rows by each of their names, their rows after their tables have
+changed, and the SQL settings under which they were created.
 
 Rules: Spark's SQLViewSuite and SchemaBindingSuite, with Delta tables.
 """

@@ -1,7 +1,7 @@
-"""Random queries on Spark and on the embedded engine: whatever Spark answers, the embedded engine answers
-alike.
+"""Random queries on Spark and on the embedded engine: the embedded engine gives the same result for each
+query that Spark can run.
 
-A few each time; `DELTAIC_QUERY_EXAMPLES=20000` for a long run.
+A short run has a few queries; `DELTAIC_QUERY_EXAMPLES=20000` makes a long run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Where Spark's driver interfaces do not answer as they did, its public ones give the same rows, once and
-with a word in the log."""
+"""If Spark's driver interfaces do not behave as expected, its public ones give the same rows, and one warning
+is logged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A session keeps the files and deletion vectors of the tables that it read last: reading an unchanged table
-again sends nothing to the JVM, and gives the rows that reading it for the first time gives."""
+again sends nothing to the JVM, and gives the same rows as the first read."""
 
 from __future__ import annotations
 

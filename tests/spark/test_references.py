@@ -1,4 +1,4 @@
-"""The Delta tables that Spark's statements name, the statements that deltaic runs, and their parameters,
+"""Finds the Delta tables in Spark's statements, the statements that deltaic runs, and their parameters,
 without a session."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scripts (BEGIN … END) over Delta tables. Their results are those that delta-spark 4.4 gave on Spark 4.2."""
+"""Scripts (BEGIN … END) over Delta tables. The expected results are those of delta-spark 4.4 on Spark 4.2."""
 
 from __future__ import annotations
 

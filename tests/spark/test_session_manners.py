@@ -1,4 +1,4 @@
-"""What `deltaic.spark.disable` undoes, and what Spark's web interface shows of a command."""
+"""`deltaic.spark.disable` restores the session, and Spark's web interface shows the jobs of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session that reads, writes and changes tables for long keeps no more threads, descriptors and objects
+"""A session that reads, writes and changes tables many times has no more threads, descriptors and objects
 than after its first round.
 
 `DELTAIC_SESSION_OPERATIONS=5000` is the long profile.

@@ -1,4 +1,4 @@
-"""Settings of a session that delta-spark knows: heard where an option or argument says nothing."""
+"""Settings of a session for delta-spark: they are used if an option or argument does not override them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The change data feed on Spark: written by both engines alike, and read by `readChangeFeed` and by
-`changes()`."""
+"""The change data feed on Spark: both engines write the same feed, and `readChangeFeed` and `changes()` read
+it."""
 
 from __future__ import annotations
 

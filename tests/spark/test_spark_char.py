@@ -1,5 +1,5 @@
-"""CHAR(n) on Spark: values are padded when they are read and compared, whatever number of spaces they are
-stored with."""
+"""CHAR(n) on Spark: values are padded when they are read and compared, whatever the number of spaces with
+which they are stored."""
 
 from __future__ import annotations
 

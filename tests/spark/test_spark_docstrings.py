@@ -1,5 +1,5 @@
-"""The examples in the docstrings of `deltaic.spark` run, and every public method has one. `/data` is a new
-folder for each."""
+"""The examples in the docstrings of `deltaic.spark` run, and every public method has one. In each example,
+`/data` is a new folder."""
 
 from __future__ import annotations
 

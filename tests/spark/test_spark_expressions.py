@@ -1,4 +1,4 @@
-"""Columns as SQL text: Spark reads the same in it, or it is refused."""
+"""Columns as SQL text: Spark gives the text the same meaning as the column, or the column is refused."""
 
 from __future__ import annotations
 

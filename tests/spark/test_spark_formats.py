@@ -1,5 +1,5 @@
-"""The formats delta and deltaic of an enabled session: what Spark's own reader and writer can say of them,
-and nothing of other formats."""
+"""The formats delta and deltaic of an enabled session, through Spark's own reader and writer; other formats
+are not affected."""
 
 from __future__ import annotations
 

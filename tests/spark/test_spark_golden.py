@@ -1,4 +1,5 @@
-"""The golden tables on both ways of reading: what the embedded engine reads of them, Spark reads too."""
+"""The golden tables, read by native and public interfaces: Spark reads the same rows as the embedded
+engine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Conditions of thousands of ORs and ANDs in commands on Spark; `tests/sql/test_long_conditions.py` has those
-of the embedded engine."""
+"""Conditions of thousands of ORs and ANDs in commands on Spark; `tests/sql/test_long_conditions.py` has the
+same for the embedded engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of `py` of every page, on a session."""
+"""Runs the blocks of `py` of every page, on a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Partition columns whose names are more than a word, on Spark: by DataFrameWriter, SQL and the commands."""
+"""Partition columns whose names are more than one word, on Spark: by DataFrameWriter, SQL and the
+commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files that are chosen when Spark plans a query: the same files and the same rows as where all of them are
-known from the start, and no work for those that a query does not need."""
+"""Files that are selected when Spark plans a query: the files and rows are the same as when all files are
+known from the start, and files that a query does not need cost no work."""
 
 from __future__ import annotations
 

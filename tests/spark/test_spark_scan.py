@@ -1,5 +1,5 @@
-"""Reading on Spark, through its own driver interfaces and by public ones: the rows are those of the embedded
-engine, whatever is in the files."""
+"""Reading on Spark by its driver interfaces and by public ones: the rows are those of the embedded engine,
+for files of every kind."""
 
 from __future__ import annotations
 

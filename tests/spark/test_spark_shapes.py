@@ -1,5 +1,5 @@
-"""Tables with columns of shapes on Spark: they are read and deleted from; commands that would write such rows
-refuse before they start."""
+"""Tables with geographic columns on Spark: they can be read and rows can be deleted; commands that would
+write such rows are refused before they start."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Eight threads at work at once, each on its own table, all tables of one schema: every command, on either
-engine."""
+"""Eight threads that run commands at the same time, each on its own table, all tables with one schema: every
+command, on either engine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Writing on Spark: the files of Spark's own writer, taken in with the statistics and names that the table
-wants."""
+"""Writing on Spark: Spark's own writer writes the files, and the commit adds them with the statistics and
+names that the table requires."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Streams beside other work: two sinks of one table, a source whose table is compacted, vacuumed and restored
-meanwhile, and MERGEs of many batches, after which the process holds no more than before.
+"""Streams beside other commands: two sinks of one table; a source whose table is compacted, vacuumed and
+restored meanwhile; and MERGEs of many batches, after which the process holds no more objects than before.
 
-`DELTAIC_STREAM_BATCHES=2000` is the long profile of the last one.
+`DELTAIC_STREAM_BATCHES=2000` makes a long run of the last test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Streams that go on while columns of their table are renamed, dropped and widened
+"""Streams that continue while columns of their table are renamed, dropped and widened
 (`schemaTrackingLocation`). Rules: delta-spark's DeltaSourceSchemaEvolutionSuite and its documentation of
 streaming reads."""
 

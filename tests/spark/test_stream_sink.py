@@ -1,5 +1,5 @@
-"""Tables as sinks of structured streams. Rules: delta-spark's DeltaSinkSuite; each row once though the driver
-is killed."""
+"""Tables as sinks of structured streams. Rules: delta-spark's DeltaSinkSuite; each row is written once even
+if the driver is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of user-defined types, such as the vectors of Spark ML, and Observations of what is written."""
+"""Columns of user-defined types, such as the vectors of Spark ML, and Observations of written rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Aggregates for a walk over the list of aggregate functions: each over arguments of every type, of all rows,
 some, none, and in groups.
 
-scripts/walk_spark_aggregates.py asks Spark for them; test_aggregates_recorded.py holds a part of the walk.
+scripts/walk_spark_aggregates.py runs them on Spark; test_aggregates_recorded.py has a part of the walk.
 """
 
 from __future__ import annotations

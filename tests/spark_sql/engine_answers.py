@@ -1,5 +1,5 @@
-"""What the embedded engine answers to many forms on the rows of a family, and how that compares with what
-Spark answered."""
+"""Evaluates many forms on the rows of a family by the embedded engine, and compares the results with
+Spark's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Forms of functions that kernels compute, and of others like them; rows are in spark_cases.py, and of JSON
-and URLs here."""
+"""Forms of functions that kernels compute, and of similar functions. Rows are in spark_cases.py; those of
+JSON and URLs are here."""
 
 from __future__ import annotations
 

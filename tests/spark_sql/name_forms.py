@@ -1,7 +1,8 @@
 """Queries of one column without an alias: every operator and function, on columns of all types, for the name
 that the column gets.
 
-scripts/record_spark_expressions.py records Spark's names (`names`), test_column_names.py compares ours.
+scripts/record_spark_expressions.py records Spark's names (`names`), and test_column_names.py compares ours
+with them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Random queries with PIVOT and UNPIVOT, over the tables of query_walk.py: numbers from `FIRST` on.
+"""Random queries with PIVOT and UNPIVOT, over the tables of query_walk.py; their numbers begin at `FIRST`.
 
-Spark has no set operations BY NAME in its SQL (`unionByName` is a method of DataFrames), so that none is made
-here.
+Spark's SQL has no set operations BY NAME (`unionByName` is a method of DataFrames), so that no query has one.
 """
 
 from __future__ import annotations

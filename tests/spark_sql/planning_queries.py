@@ -1,5 +1,5 @@
-"""Queries with literals that fail where they are computed: over a table without rows they tell what Spark
-computes while it plans."""
+"""Queries with literals that fail when they are computed: over a table without rows they show which
+expressions Spark computes while it plans."""
 
 PLANNING_SCHEMA = "i INT, j INT, u STRING, d DATE, t TIMESTAMP, f DOUBLE, b BOOLEAN"
 

@@ -1,4 +1,4 @@
-"""The queries of `FILES` by name, and their answers in the form in which they are recorded."""
+"""The queries of `FILES` by name, and their results in the form in which they are recorded."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Random queries over three small tables: joins, LATERAL, subqueries, windows, grouping, set operations,
 WITH, pipes.
 
-A query is made so that its rows do not hang on the order of rows: windows that see an order have a total one,
-LIMIT stands behind an order of all columns, doubles are multiples of a quarter, whose sums are exact. Nothing
-in it fails: numbers are small, divisors are not zero.
+The rows of a query do not depend on the order in which rows are read: windows whose result depends on an
+order have a total one, LIMIT follows an ORDER BY of all columns, and doubles are multiples of a quarter,
+whose sums are exact. No query fails: numbers are small, and divisors are not zero.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Forms and rows that Spark's answers are recorded for: scripts/record_spark_expressions.py asks Spark,
-test_recorded.py asks deltaic."""
+"""Forms and rows for which Spark's results are recorded: scripts/record_spark_expressions.py runs them on
+Spark, test_recorded.py on deltaic."""
 
 from __future__ import annotations
 

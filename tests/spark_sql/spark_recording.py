@@ -1,4 +1,5 @@
-"""How recorded values are written: the same from Spark's Arrow and from the engine's."""
+"""Converts values to the form in which they are recorded; it is the same for Spark's Arrow and the
+engine's."""
 
 from __future__ import annotations
 

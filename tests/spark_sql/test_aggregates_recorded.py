@@ -1,4 +1,4 @@
-"""Aggregates as Spark recorded them: value, type and error, or a refusal by name;
+"""Aggregates have the value, type and error that was recorded from Spark, or are refused by name;
 scripts/walk_spark_aggregates.py records."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparisons with ANY and ALL of a query, which Spark's grammar does not have, by the SQL standard."""
+"""Comparisons with ANY and ALL of a query, which Spark's grammar does not have, follow the SQL standard."""
 
 from __future__ import annotations
 

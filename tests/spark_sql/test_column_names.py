@@ -1,4 +1,4 @@
-"""Names of columns without an alias, as Spark 4.3 gave them: of `NAMES`, and of every form of name_forms.py,
+"""Names of columns without an alias are those of Spark 4.3: for `NAMES`, and for every form of name_forms.py,
 as recorded."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Functions over arrays and maps of which some may hold null and others may not: the result may hold what
-either side may."""
+"""Functions over several arrays or maps, of which some may have nulls: the result may have a null if one of
+them may."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which arguments are evaluated on a row where another one is null: an argument that fails does so just where
-it does in Spark.
+"""Which arguments are evaluated on a row in which another argument is null: an argument that fails does so
+exactly if it does in Spark.
 
-Expected: answers of Spark 4.3 with ANSI mode on, on a row of a Parquet file.
+Expected: results of Spark 4.3 with ANSI mode on, on a row of a Parquet file.
 """
 
 from __future__ import annotations

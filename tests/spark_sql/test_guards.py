@@ -1,4 +1,5 @@
-"""What guards of conditions leave visible to the optimizer, and which rows they keep from being evaluated."""
+"""Guards of conditions: the parts that the optimizer can still see, and the rows on which they prevent an
+evaluation."""
 
 from __future__ import annotations
 

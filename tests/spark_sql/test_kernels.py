@@ -1,4 +1,4 @@
-"""Kernels called directly: what they take, and how they fail. Their values are Spark's, which
+"""Kernels called directly: the arguments that they take, and their errors. Their values are Spark's, which
 test_recorded.py compares."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Limits of columns from the statistics of files: what they prove needs no check and no more than 64 bits."""
+"""Limits of columns from the statistics of files: expressions that cannot exceed them need no check and no
+more than 64 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lit() and col(): what Python values become, and that the engine reads them back."""
+"""lit() and col(): the text of each Python value, which the engine reads as the same value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fails before any row is read: literals that Spark computes while it plans, recorded by
+"""Literals that Spark computes while it plans fail before any row is read, as recorded by
 scripts/record_spark_expressions.py."""
 
 from __future__ import annotations

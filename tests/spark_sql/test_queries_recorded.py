@@ -1,5 +1,5 @@
-"""Whole queries are answered as Spark answered them: rows, names and types of columns, errors by their
-condition."""
+"""Whole queries have the results that were recorded from Spark: rows, names and types of columns, and errors
+by their condition."""
 
 from __future__ import annotations
 

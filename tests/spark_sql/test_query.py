@@ -1,4 +1,4 @@
-"""Queries for DuckDB: structure, names, types and rows; what expressions mean is tested beside their forms.
+"""Queries for DuckDB: structure, names, types and rows; other modules test the meaning of expressions.
 
 Expected rows follow Spark 4 with ANSI on: nulls first when ascending, sums of `bigint` in `bigint`, averages
 of decimals with four more digits.

@@ -1,6 +1,6 @@
-"""Random queries are answered as Spark answered them: names and types of columns, rows.
-`scripts/walk_spark_queries.py` records them, and asks about more; tests/spark/test_random_queries.py asks a
-live Spark."""
+"""Random queries have the results that were recorded from Spark: names and types of columns, and rows.
+`scripts/walk_spark_queries.py` records them, and compares further ones; tests/spark/test_random_queries.py
+compares with a running Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every recorded form on every row: value, type and error condition are Spark's."""
+"""Every recorded form has Spark's value, type and error condition on every row."""
 
 from __future__ import annotations
 

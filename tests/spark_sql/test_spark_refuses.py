@@ -1,4 +1,5 @@
-"""What Spark 4.3 refuses, is refused here; and answers that once differed from Spark's."""
+"""Forms that Spark 4.3 refuses are refused here; and forms whose results once differed from Spark's have
+Spark's results."""
 
 from __future__ import annotations
 

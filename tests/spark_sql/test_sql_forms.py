@@ -1,5 +1,4 @@
-"""docs/sql.md says what the registry says, and no function on it goes without an answer recorded from
-Spark."""
+"""docs/sql.md agrees with the registry, and each function on it has a result recorded from Spark."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Aggregates that describe columns, as Spark recorded them; scripts/walk_spark_aggregates.py --statistics
-records."""
+"""Aggregates that describe columns have the results that were recorded from Spark by
+scripts/walk_spark_aggregates.py --statistics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The 22 queries of TPC-H at scale 0.1 over Delta tables, against rows recorded from Spark by
-scripts/record_tpch.py.
+"""The 22 queries of TPC-H at scale 0.1 over Delta tables, compared with rows that scripts/record_tpch.py
+recorded from Spark.
 
-`tpchgen-cli` (PyPI) makes the data; TPCHGEN names it where it is not on the path. Without it nothing is
-tested here.
+`tpchgen-cli` (PyPI) makes the data; TPCHGEN names it if it is not on the path. Without it the tests are
+skipped.
 """
 
 from __future__ import annotations

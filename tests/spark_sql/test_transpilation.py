@@ -1,4 +1,5 @@
-"""What a plain transpilation gets wrong is Spark's value, type and error here, or refused under its name."""
+"""Expressions that a plain transpilation gets wrong have Spark's value, type and error here, or are refused
+under their name."""
 
 from __future__ import annotations
 

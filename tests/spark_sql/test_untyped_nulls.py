@@ -1,4 +1,4 @@
-"""Aggregates of NULLs, and the names of columns with NULLs without a type: Spark 4.3's answers."""
+"""Aggregates of NULLs, and the names of columns with NULLs without a type, are those of Spark 4.3."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A part of the walk over the list of forms: Spark's value, type and error on every row, or a refusal by
-name; never another answer.
+"""A part of the walk over the list of forms: each form has Spark's value, type and error on every row, or is
+refused by name.
 
-scripts/walk_spark_expressions.py makes the forms, asks Spark and records; `walk` holds forms on columns and
-literals, `found` what a walk once found different.
+scripts/walk_spark_expressions.py makes the forms, runs them on Spark and records; `walk` has forms on columns
+and literals, `found` the forms that a walk once found to differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of time zones by the letters z and zzzz of a pattern, as Spark 4.3 answered them."""
+"""Names of time zones by the letters z and zzzz of a pattern are those of Spark 4.3."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Forms of functions that read and write text: regular expressions of Java, CSV, options of JSON, formats of
-numbers, codes of bytes."""
+"""Forms of functions that read and write text: Java's regular expressions, CSV, options of JSON, formats of
+numbers, encodings of bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""TPC-H for tests and for the script that records Spark's answers: queries, tables, and how an answer is
-written."""
+"""TPC-H for tests and for the script that records Spark's results: queries, tables, and the form of a
+recorded result."""
 
 from __future__ import annotations
 

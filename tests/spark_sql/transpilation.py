@@ -1,7 +1,7 @@
-"""The traps of a plain transpilation: expressions that another engine answers differently when only their
-names are translated.
+"""Expressions that another engine evaluates differently if only their names are translated.
 
-Spark's answers to them are recorded; each is answered here the same, or refused under its name (`REFUSED`).
+Spark's results are recorded; each expression has the same result here, or is refused under its name
+(`REFUSED`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forms of functions on variants, of ciphers and of buckets of time."""
+"""Forms of functions on variants, of ciphers and of time buckets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Expressions for a walk over the allow-list: every form with arguments of every type, limits of types,
-nulls, odd text, literals.
+"""Expressions for a walk over the list of forms: every form with arguments of every type, limits of types,
+nulls, unusual text, literals.
 
-scripts/walk_spark_expressions.py asks Spark for them; test_walk.py holds a part of the walk, with Spark's
-answers.
+scripts/walk_spark_expressions.py runs them on Spark; test_walk.py has a part of the walk, with Spark's
+results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Literals, and forms that are no plain calls, for walk_cases.py: {0}, {1}, {2} are operands."""
+"""Literals, and forms that are not plain calls, for walk_cases.py: {0}, {1}, {2} are operands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A query that is asked again keeps its translation and the filters of its first plan: its answers are those
-of a query asked anew."""
+"""A repeated query uses its cached translation and the filters of its first plan: its results are those of a
+query that runs for the first time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN and `Rows.explain()` of queries: what was read of each table."""
+"""EXPLAIN and `Rows.explain()` of queries: the files and bytes that were read of each table."""
 
 from __future__ import annotations
 

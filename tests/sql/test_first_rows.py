@@ -1,4 +1,5 @@
-"""Queries that need only few rows of a table read few of them, and answer as if they read all."""
+"""Queries that need only few rows of a table read few of them, and have the same results as if they read
+all."""
 
 from __future__ import annotations
 

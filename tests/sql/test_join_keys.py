@@ -1,5 +1,5 @@
-"""Keys of joins that are computed and may fail: the join has them as keys, so that the rows are not paired
-with all others first."""
+"""Join keys that are computed and may fail: the join uses them as keys, so that each row is not first paired
+with all others."""
 
 from __future__ import annotations
 

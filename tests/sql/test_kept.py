@@ -1,5 +1,5 @@
-"""What a query works out of a snapshot stays with it: the filters of joins, the columns of a scan, the rows
-of a small table."""
+"""Results that a query derives from a snapshot are kept with it: the filters of joins, the columns of a scan,
+the rows of a small table."""
 
 from __future__ import annotations
 

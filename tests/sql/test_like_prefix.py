@@ -1,4 +1,5 @@
-"""LIKE 'text%' as a condition: only what may begin with the text is read, and rows are those of LIKE."""
+"""LIKE 'text%' as a condition: only files that may have a text with this beginning are read, and the rows are
+those of LIKE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE, MERGE, INSERT, TRUNCATE as SQL: rows and results as delta-spark gives them."""
+"""DELETE, UPDATE, MERGE, INSERT, TRUNCATE as SQL: rows and results are those of delta-spark."""
 
 from __future__ import annotations
 

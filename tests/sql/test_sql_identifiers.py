@@ -1,4 +1,4 @@
-"""IDENTIFIER: names of tables, columns and functions that come as text, in any statement."""
+"""IDENTIFIER: names of tables, columns and functions that are given as text, in any statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries: versions, named tables, laziness. What expressions mean is tested in tests/spark_sql."""
+"""Queries: versions, named tables, laziness. tests/spark_sql tests the meaning of expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of every kind for one suite of behaviours."""
+"""Locations in stores of every kind, for one suite of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users do with tables, in every kind of store."""
+"""The usual work with tables, in every kind of store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local copies of what is immutable in object stores: `configure(cache_directory=)`."""
+"""Local copies of immutable objects of object stores: `configure(cache_directory=)`."""
 
 from __future__ import annotations
 

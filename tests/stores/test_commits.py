@@ -1,4 +1,4 @@
-"""Commits to an object store that loses answers, fails, or ignores put-if-absent."""
+"""Commits to an object store that loses responses, fails, or ignores put-if-absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What `_core.Store` promises, as in tests/test_store.py, on object stores; and what is theirs alone."""
+"""The contract of `_core.Store`, as in tests/test_store.py, on object stores; and the cases that only they
+have."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Commits by DynamoDB: the entries are delta-storage's, what a writer leaves undone is finished, and no
-answer that is lost doubles one.
+"""Commits by DynamoDB: the entries are delta-storage's, a commit that a writer left incomplete is completed,
+and no lost response leads to a second commit.
 
 The Spark clusters here are requests of boto3: the steps of `BaseExternalLogStore.write`, one by one.
 """

@@ -1,7 +1,8 @@
-"""Processes that commit to one table as fast as they can: nothing acknowledged is lost, nothing is there
+"""Processes that commit to one table as fast as they can: no acknowledged commit is lost, and none is there
 twice.
 
-`DELTAIC_LOAD=16x500` lets 16 processes commit 500 times each; a few of each are done otherwise.
+`DELTAIC_LOAD=16x500` makes 16 processes commit 500 times each; the default is a few commits of a few
+processes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The LogStores that come with deltaic: what users do with tables works in them, and each keeps one writer of
-a version."""
+"""The LogStores that come with deltaic: the usual work with tables succeeds in them, and each lets only one
+writer commit a version."""
 
 from __future__ import annotations
 

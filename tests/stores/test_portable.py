@@ -1,5 +1,5 @@
-"""The local store with the calls of the standard library, which Windows uses, on every system; and the names
-and the case of letters there."""
+"""The local store with the calls of the standard library, which Windows uses, on every system; and Windows's
+rules for names and the case of letters."""
 
 from __future__ import annotations
 

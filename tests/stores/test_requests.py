@@ -1,4 +1,4 @@
-"""How many requests the usual jobs make to an object store, and of which kind."""
+"""The number and the kind of requests that the usual jobs make to an object store."""
 
 from __future__ import annotations
 

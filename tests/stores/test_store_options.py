@@ -1,5 +1,5 @@
-"""Storage options, the environment, AWS profiles and functions that give credentials; and that no secret
-leaves the process."""
+"""Storage options, the environment, AWS profiles and functions that return credentials; no secret leaves the
+process."""
 
 from __future__ import annotations
 

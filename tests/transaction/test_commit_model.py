@@ -2,12 +2,12 @@
 all actors is walked. Commit.tla is the same model in TLA+.
 
 The model is that of docs/decisions/several-tables-in-one-commit.md: a transaction T over the tables 0 and 1,
-a writer W of one of them that loses answers, a foreign writer F that knows no intents, and helpers (readers,
+a writer W of one of them that loses responses, a foreign writer F that ignores intents, and helpers (readers,
 other writers) who abort T or put its commit into a log. T may be killed between any two steps. Its invariants
-are the oracles of `tests/simulation/test_simulated_transactions.py`, which runs the real code: what is
-acknowledged is there once, T is visible in all tables or in none, and no commit that T conflicts with lies
-between its snapshot and its commit. Each rule of the design is a mutant here; without it some order breaks an
-invariant.
+are the oracles of `tests/simulation/test_simulated_transactions.py`, which runs the real code: each
+acknowledged commit is there once, T is visible in all tables or in none, and no commit that T conflicts with
+lies between its snapshot and its commit. Each rule of the design has a mutant here; without the rule some
+order breaks an invariant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of a command when another one was committed first: every cell of the table below is done, on
+"""The outcome of a command if another one was committed first: every cell of the table below is tested, on
 real tables.
 
 The table has partitions `a` and `b` of two files with ten rows each. The loser works on the row with id 3 of
@@ -6,14 +6,13 @@ partition `a`, from the version before the winner's commit. The winner works
 
 - far: in partition `b`
 - near: on other rows of the same file, or of the same partition where it appends or rearranges
-- same: on the same row, or it appends a row that the loser's condition is true for
+- same: on the same row, or it appends a row for which the loser's condition is true
 
-A cell is what the loser gets under Serializable, WriteSerializable and SnapshotIsolation; one word where all
-are alike.
+A cell has the loser's outcome under Serializable, WriteSerializable and SnapshotIsolation; one word if the
+three are equal.
 
     ok   committed; the rows are those of the winner's command followed by the loser's (under
-    WriteSerializable and SnapshotIsolation an
-         appended row that the loser did not see stays)
+         WriteSerializable and SnapshotIsolation an appended row that the loser did not see stays)
     CA   ConcurrentAppendException         DR   ConcurrentDeleteReadException
     DD   ConcurrentDeleteDeleteException   MC   MetadataChangedException
 """

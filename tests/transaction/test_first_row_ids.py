@@ -1,5 +1,5 @@
-"""First row ids of the files that a commit adds: from the number of rows that the statistics say, nothing
-else in them."""
+"""First row ids of the files that a commit adds: they depend only on the numbers of rows in the
+statistics."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`kill -9` of a process that commits over three tables, again and again: all of a transaction is there
-afterwards, or nothing. `DELTAIC_KILLED_TRANSACTIONS=500` does it more often."""
+"""A process that commits over three tables is killed by `kill -9` repeatedly: after each time, all of a
+transaction is there, or nothing. `DELTAIC_KILLED_TRANSACTIONS=500` makes a longer run."""
 
 from __future__ import annotations
 

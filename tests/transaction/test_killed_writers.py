@@ -1,6 +1,6 @@
-"""`kill -9` of a process that changes one table, again and again: each commit that it said is there once, and
-the rows are what the commits of the history make one after the other. `DELTAIC_KILLED_WRITERS=500` does it
-more often."""
+"""A process that changes one table is killed by `kill -9` repeatedly: each commit that it acknowledged is
+there once, and the rows are those of the commits of the history, one after the other.
+`DELTAIC_KILLED_WRITERS=500` makes a longer run."""
 
 from __future__ import annotations
 

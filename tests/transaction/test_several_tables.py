@@ -1,4 +1,5 @@
-"""Commits over several tables: all or none, whoever fails when, and what other engines see meanwhile."""
+"""Commits over several tables: all tables have the commit or none, whichever process fails at any step; and
+the view of other engines meanwhile."""
 
 # ruff: noqa: PT012 - the block of a transaction is what raises
 

@@ -1,5 +1,5 @@
-"""In-commit timestamps: written first and strictly increasing, from their own version on; history and time
-travel follow them.
+"""In-commit timestamps: the first field of commitInfo, strictly increasing, from the version that
+enables them on; history and time travel use them.
 
 Source: PROTOCOL.md, "In-Commit Timestamps".
 """

@@ -1,5 +1,4 @@
-"""The commit loop: what a commit says, its three outcomes, races, and what becomes of the files of one that
-failed."""
+"""The commit loop: the contents of a commit, its three outcomes, races, and the files of a failed commit."""
 
 from __future__ import annotations
 
