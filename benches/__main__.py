@@ -1,10 +1,10 @@
-"""`make bench`: every side-by-side benchmark of `benches/peers`, one after another; each writes its record to
-    `benches/records`.
+"""Runs every side-by-side benchmark of `benches/peers`, one after another (`make bench`); each writes its
+record to `benches/records`.
 
     python -m benches [NAME ...]
 
-NAME: a file of benches/peers without `.py`; none: all. Ends with the number of those that failed, or missed a
-target, as exit code.
+NAME: a file of benches/peers without `.py`; without names, all run. The exit code is the number of benchmarks
+that failed or missed a target.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-//! The kernels of deletion vectors and clustering, each beside what it cannot beat: crc32fast and roaring
-//! alone, and memcpy.
+//! Measures the kernels of deletion vectors and clustering, each beside a rival that it cannot beat:
+//! crc32fast and roaring alone, and memcpy.
 //!
 //!     cargo bench --no-default-features --bench kernels [-- --record benches/records/kernels.json]
 //!
 //! Every kernel and its rival run in turns on the same data, at least seven times each; the minimum of each
-//! counts. What they give is compared before anything is measured. A kernel that has less than its share of
-//! the rival's speed ends the bench with exit code 1.
+//! counts. Their results are compared before they are measured. If a kernel has less than its share of the
+//! rival's speed, the bench ends with exit code 1.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)] // a bench stops at what is wrong
+#![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)] // a panic ends the bench
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -23,14 +23,14 @@ const TEXT_BYTES: usize = 4 << 20;
 const ROWS: u64 = 4_000_000;
 const CLUSTERED_ROWS: usize = 1 << 20;
 
-/// One line of the answer.
+/// One line of the output.
 struct Line {
     name: String,
     bytes: usize,
     ours: Duration,
     rival: &'static str,
     theirs: Duration,
-    /// Of the rival's speed; none where it is only shown.
+    /// The least share of the rival's speed; `None` if the kernel is only recorded.
     share: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ impl Line {
     }
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers, which are the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -84,7 +84,7 @@ impl Numbers {
     }
 }
 
-/// The best times of two pieces of work that take turns.
+/// Returns the best times of two pieces of work that take turns.
 fn duel<A, B>(mut ours: impl FnMut() -> A, mut theirs: impl FnMut() -> B) -> (Duration, Duration) {
     let clock = |work: &mut dyn FnMut()| {
         let start = Instant::now();
@@ -117,7 +117,7 @@ fn line<A, B>(
     line
 }
 
-/// A vector's frame is opened: size, checksum, bounds.
+/// Measures opening a vector's frame: size, checksum, bounds.
 fn checksum(numbers: &mut Numbers) -> Vec<Line> {
     let data = numbers.bytes(CHECKSUM_BYTES);
     let mut builder = file::FileBuilder::default();
@@ -130,7 +130,7 @@ fn checksum(numbers: &mut Numbers) -> Vec<Line> {
     })]
 }
 
-/// Vectors <-> bytes and their union, beside roaring's own bitmap of the same rows.
+/// Measures encoding and decoding vectors, and their union, beside roaring's own bitmap of the same rows.
 fn bitmaps(numbers: &mut Numbers) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, one_in) in [("10 %", 10), ("0.1 %", 1000)] {
@@ -176,7 +176,7 @@ fn bitmaps(numbers: &mut Numbers) -> Vec<Line> {
         lines.push(line(&format!("bitmap, {name}: union"), bytes.len(), "roaring", Some(0.8), union, || {
             black_box(&plain) | &others
         }));
-        // Both are given rows of their own.
+        // Each of the two gets a copy of the rows.
         let sorted = || RoaringBitmap::from_sorted_iter(rows.clone().into_iter().map(|row| row as u32));
         let size = rows.len() * 8;
         lines.push(line(

@@ -1,16 +1,16 @@
-"""Memory of large jobs: each in a process of its own, in a container of 1.5 GB with default settings where
-this machine allows one.
+"""Measures the memory of large jobs: each runs in a process of its own, in a container of 1.5 GB with default
+settings if this machine allows one.
 
     python benches/memory.py [--rows 16000000] [--container 1500000000] [--limit 600MB] [--jobs sort,join]
                              [--tables FOLDER] [--record benches/records/memory.json]
 
-`sort`: `SELECT * FROM t ORDER BY s` read batch by batch. `z_order`: by two columns. `purge`: of a table
-that lost 5 % of its rows to deletion vectors. `merge`: as many rows as the table has from a reader, half
-of them changed and half new. `join`: the table with itself by the text. `window`: `lag(s)` in each key's
-order. The table has 190 bytes a row, 3 GB in all. A job is met when it ends with the right rows and its
-peak of resident memory (VmHWM) is below 80 % of the container, or, with `--limit`, which is
-`configure(memory_limit=)`, below 120 % of that. The container is a control group below that of this
-process (Linux, root); without one, half of its size is the limit.
+`sort`: `SELECT * FROM t ORDER BY s`, read batch by batch. `z_order`: Z-order by two columns. `purge`: purges
+a table that lost 5 % of its rows to deletion vectors. `merge`: merges as many rows as the table has from a
+reader, half of them changed and half new. `join`: joins the table with itself by the text. `window`: `lag(s)`
+in the order of each key. The table has 190 bytes a row, 3 GB in total. A job meets its target if it ends with
+the right rows, and its peak of resident memory (VmHWM) is below 80 % of the container, or, with `--limit`
+(which is `configure(memory_limit=)`), below 120 % of this limit. The container is a control group below that
+of this process (Linux, root); without one, half of its size is the limit.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""VACUUM with an inventory, by time and memory: `python benches/vacuum.py [--files N] [--gone N] [--record
-FILE]`.
+"""Measures the time and memory of VACUUM with an inventory: `python benches/vacuum.py [--files N] [--gone N]
+[--record FILE]`.
 
-A log names N files (1,000,000), which are not there; the inventory, a Parquet file, names them and M others
-(100,000), which are. Each run is a fresh process: its peak of memory (VmHWM, libraries included) and its
-seconds from the first import to the end, a dry run and a real one. Then an inventory of which nothing is in
-the log: N files that go, by a dry run.
+A log names N files (1,000,000), which do not exist; the inventory, a Parquet file, names them and M others
+(100,000), which do. Each run is a fresh process. It measures the peak of memory (VmHWM, libraries included)
+and the seconds from the first import to the end, for a dry run and a real one. The last run has an inventory
+without any file of the log: N files to delete, by a dry run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""An extension of Griffe, which reads docstrings for the site: examples (`>>> ...`) become blocks of code
-instead of quotations."""
+"""An extension of Griffe, which reads docstrings for the site: it turns examples (`>>> ...`) into blocks of
+code instead of quotations."""
 
 from __future__ import annotations
 

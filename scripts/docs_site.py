@@ -1,5 +1,5 @@
-"""A hook of MkDocs: pages of the repository's root become pages of the site, with their links to docs/ as
-links to its pages."""
+"""A hook of MkDocs: it makes pages of the site from the pages in the repository's root, and turns their links
+to docs/ into links to the site's pages."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Gets the tables of other writers that tests read, `tests/golden_tables.txt`, from the test data of
+"""Fetches the tables of other writers that tests read, `tests/golden_tables.txt`, from the test data of
 delta-kernel-rs (Apache-2.0):
 
 python scripts/fetch_golden_tables.py [FOLDER]
 
-FOLDER is `.golden` of the checkout unless it is given. `DELTAIC_GOLDEN_SOURCE` is where they come from: the
-URL of a `.tar.gz` of that repository, the path of such a file, or of a checkout. About 20 MB are kept. A
-table that is missing there is an error, with its name.
+FOLDER is `.golden` of the checkout by default. `DELTAIC_GOLDEN_SOURCE` is the source: the URL of a `.tar.gz`
+of that repository, the path of such a file, or of a checkout. The tables have about 20 MB. A table that is
+missing in the source is an error that names the table.
 """
 
 from __future__ import annotations

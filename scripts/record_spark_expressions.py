@@ -1,10 +1,10 @@
-"""Asks Spark (ANSI on) for the value, type and error of every form of tests/spark_sql/spark_forms.py on every
-row, and writes tests/spark_sql/recorded/. Needs PySpark and Java; run it from the repository's root: `python
-scripts/record_spark_expressions.py [family
-...]`.
+"""Records the value, type and error that Spark (ANSI on) gives for every form of
+tests/spark_sql/spark_forms.py on every row, in tests/spark_sql/recorded/. Needs PySpark and Java; run it in
+the repository's root: `python scripts/record_spark_expressions.py [family ...]`.
 
-A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded
-with `refused`. The queries of planning_queries.py are asked whether they fail without any row.
+A form that fails on some row is evaluated again row by row. A form that Spark refuses before any row is
+recorded with `refused`. For the queries of planning_queries.py, the script records whether they fail without
+any row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Asks Spark (ANSI on) for the rows, the names and the types of each query of the files that
-tests/spark_sql/query_answers.py names, and writes tests/spark_sql/recorded/queries-UTC.json.gz. Needs PySpark
-and Java; from the repository's root: `python scripts/record_spark_queries.py [name ...]`. With names only
-these are asked, and those that are not recorded yet."""
+"""Records the rows, names and types that Spark (ANSI on) gives for each query of the files that
+tests/spark_sql/query_answers.py names, in tests/spark_sql/recorded/queries-UTC.json.gz. Needs PySpark and
+Java; run it in the repository's root: `python scripts/record_spark_queries.py [name ...]`. With names, only
+these queries are run, and those that are not recorded yet."""
 
 from __future__ import annotations
 

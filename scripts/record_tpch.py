@@ -1,4 +1,4 @@
-"""Records Spark's answers to TPC-H at scale 0.1: tests/spark_sql/recorded/tpch.json.
+"""Records Spark's results of TPC-H at scale 0.1: tests/spark_sql/recorded/tpch.json.
 
     TPCHGEN=tpchgen-cli python scripts/record_tpch.py
 

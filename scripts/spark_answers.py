@@ -1,10 +1,11 @@
-"""Spark's answers to many forms at once, for scripts/walk_spark_expressions.py; a file of JSON lines may keep
-them.
+"""Evaluates many forms on Spark at once, for scripts/walk_spark_expressions.py; a file of JSON lines can keep
+the results.
 
-Two ways to ask. *At once*: over a local relation, where Spark evaluates the projection before its optimizer
-has touched it; no job runs and one form's failure touches no other, so this takes milliseconds a form. *As
-planned*: over rows of an executor, as over a table, with all that the optimizer does; a form on whose
-constants the optimizer fails takes its whole batch with it, and the halves are asked again.
+Forms are evaluated in one of two ways. *At once*: over a local relation, where Spark evaluates the projection
+before it is optimized; no job runs, and a form that fails does not affect the others, so this takes
+milliseconds for each form. *As planned*: over rows of an executor, as over a table, with all steps of the
+optimizer. If the optimizer fails on the constants of a form, the whole batch fails, and its halves are
+evaluated again.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Walks the list of aggregate functions and asks Spark (ANSI on) about each answer that the embedded engine
-gives.
+"""Walks the list of aggregate functions, and compares each result of the embedded engine with Spark's (ANSI
+on).
 
-Prints every query that is answered differently; what is refused by name is not asked. Needs PySpark and Java;
-from the repository's root: `python scripts/walk_spark_aggregates.py [--zone ZONE] [--sample N] [--seed N]
-[--record N]`. `--record` writes N of those that are the same, and all of
-tests/spark_sql/aggregates_found.txt, what once was different, where
-tests/spark_sql/test_aggregates_recorded.py finds them. `--statistics` alone records the queries of
+Prints every query with different results; queries that are refused by name are skipped. Needs PySpark and
+Java; run it in the repository's root: `python scripts/walk_spark_aggregates.py [--zone ZONE] [--sample N]
+[--seed N] [--record N]`. `--record` writes N of the queries with equal results, and all of
+tests/spark_sql/aggregates_found.txt (those that once differed), to the file that
+tests/spark_sql/test_aggregates_recorded.py reads. `--statistics` alone records the queries of
 tests/spark_sql/statistics_cases.py.
 """
 

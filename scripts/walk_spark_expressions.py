@@ -1,13 +1,14 @@
-"""Walks the list of SQL forms with arguments of every type and asks Spark (ANSI on) about each answer that
-the embedded engine gives.
+"""Walks the list of SQL forms with arguments of every type, and compares each result of the embedded engine
+with Spark's (ANSI on).
 
-Prints every form that is answered differently, that Spark refuses, or that is refused as wrong though Spark
-answers it; what is refused by name is not asked. Needs PySpark and Java; from the repository's root: `python
-scripts/walk_spark_expressions.py [--sample N] [--seed N] [--zone ZONE] [--nested N] [--part I/N] [--known
-FOLDER] [--json FILE] [--record N] [--found]`. `--known` keeps Spark's answers, so that a second walk asks for
-what is new alone; `--part 0/2` walks every second form, from the first on. `--record` writes the forms that
-are the same, N of them at most, with Spark's answers, where tests/spark_sql/test_walk.py finds them;
-`--found` records tests/spark_sql/walk_found.txt, what once was different.
+Prints every form with different results, every form that Spark refuses, and every form that is refused as
+wrong although Spark evaluates it; forms that are refused by name are skipped. Needs PySpark and Java; run it
+in the repository's root: `python scripts/walk_spark_expressions.py [--sample N] [--seed N] [--zone ZONE]
+[--nested N] [--part I/N] [--known FOLDER] [--json FILE] [--record N] [--found]`. `--known` keeps Spark's
+results, so that a second walk evaluates only new forms; `--part 0/2` walks every second form, beginning with
+the first. `--record` writes at most N of the forms with equal results to the file that
+tests/spark_sql/test_walk.py reads, with Spark's results; `--found` records the forms of
+tests/spark_sql/walk_found.txt, which once differed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Asks Spark and the embedded engine for the rows of random queries (tests/spark_sql/query_walk.py) and
-prints where they differ: `python scripts/walk_spark_queries.py 0 5000`, the numbers of the first query and of
-the one behind the last. From 200000 on they have PIVOT and UNPIVOT (tests/spark_sql/pivot_walk.py).
+"""Runs random queries (tests/spark_sql/query_walk.py) on Spark and on the embedded engine, and prints those
+with different rows: `python scripts/walk_spark_queries.py 0 5000`, with the number of the first query and the
+number after the last. Queries from number 200000 on have PIVOT and UNPIVOT (tests/spark_sql/pivot_walk.py).
 
-Every 500 queries, the counts of a walk are written to tests/spark_sql/recorded/walked.json, by the number of
-its first query. Before that file existed, about 20,000 queries, those up to number 120160 among them, were
-walked on Spark 4.3: no answer differed.
+After every 500 queries, the counts of a walk are written to tests/spark_sql/recorded/walked.json, under the
+number of its first query. Before that file existed, about 20,000 queries, among them those up to number
+120160, were walked on Spark 4.3 without a difference.
 
-`--record 300` writes Spark's answers to the first 300 that it answers to
-tests/spark_sql/recorded/query_walk-UTC.json.gz, `--record 100 pivot` those to the first 100 with PIVOT and
+`--record 300` writes Spark's results of the first 300 queries that it can run to
+tests/spark_sql/recorded/query_walk-UTC.json.gz, `--record 100 pivot` those of the first 100 with PIVOT and
 UNPIVOT to pivot_walk-UTC.json.gz. Needs PySpark and Java.
 """
 

@@ -1,8 +1,8 @@
 """Writes the first inputs of the fuzz targets, one folder for each target: `python
 scripts/write_fuzz_seeds.py FOLDER`.
 
-Small tables are written, and their files are cut into what each target takes. `rust/src/fuzzing/` says what
-that is.
+The script writes small tables, and cuts their files into the inputs of each target, which `rust/src/fuzzing/`
+describes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes tests/slow_tests.txt, what `make test-quick` leaves out, from the times of a run:
+"""Writes tests/slow_tests.txt, the list of tests that `make test-quick` omits, from the times of a run:
 
 python -m pytest -q -m "not spark" --ignore=tests/spark --junitxml=times.xml tests
 python scripts/write_slow_tests.py times.xml

@@ -1,4 +1,4 @@
-"""Writes docs/sql.md, the list of SQL forms that the embedded engine answers, from the registry itself:
+"""Writes docs/sql.md, the list of SQL forms that the embedded engine supports, from the registry itself:
 `python scripts/write_sql_forms.py`."""
 
 from __future__ import annotations

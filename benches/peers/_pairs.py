@@ -1,9 +1,9 @@
-"""Rival systems side by side: each run is a fresh process, the systems take turns, the minimum of each
-counts.
+"""Runs rival systems side by side: each run is a fresh process, the systems take turns, and the minimum of
+each counts.
 
-A bench script says its jobs to `main`; called with `--child SYSTEM JOB ROOT` the same script is one run: it
-prepares, does the work a few times and prints the best seconds and a check of what came out. Checks that
-differ between the systems of a job end the bench.
+A bench script passes its jobs to `main`. Called with `--child SYSTEM JOB ROOT`, the same script does one run:
+it prepares, does the work a few times, and prints the best seconds and a check of the result. If the checks
+of a job differ between the systems, the bench ends.
 """
 
 from __future__ import annotations

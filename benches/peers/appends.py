@@ -1,11 +1,11 @@
-"""10,000 appends and refreshes in one process: does memory stay flat? `python benches/peers/appends.py
-[--commits N] [--record FILE]`.
+"""Measures if memory stays constant during 10,000 appends and refreshes in one process: `python
+benches/peers/appends.py [--commits N] [--record FILE]`.
 
 Each round appends one row to a local table and refreshes a second object of it; every hundredth round reads a
-little. Checkpoints are written as the table says (each 10 commits). Printed, and recorded as JSON: resident
-memory after each tenth of the rounds, as it is and with the allocators' free pages given back, and seconds.
-The table gets a file with each commit, so that its two snapshots grow by what they hold of a file; what stays
-when they are gone is shown at the end.
+few rows. Checkpoints are written at the table's interval (every 10 commits). The bench prints, and records as
+JSON, the resident memory after each tenth of the rounds, before and after the allocators return their free
+pages, and the seconds. The table gets a file with each commit, so that its two snapshots grow by what they
+hold for a file; the memory that stays when they are freed is printed at the end.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Commits beside deltalake: `python benches/peers/commits.py [--commits N] [--late N] [--record FILE]`.
+"""Measures commits beside deltalake: `python benches/peers/commits.py [--commits N] [--late N] [--record
+FILE]`.
 
-rate: blind appends of ten rows to a local table by 8 threads, and by 8 processes, each to the end; ours
-durable, deltalake's as it is (it syncs nothing). A writer whose append fails goes on, and the failure is
-counted. Checkpoints and checksums are written in the background. late: the median time of 50 appends,
-openings and refreshes from version 100 on, and from version N on, in one process. Seconds of the clock and of
-the processors are recorded.
+rate: blind appends of ten rows to a local table by 8 threads, and by 8 processes, until all are committed.
+deltaic's commits are durable; deltalake syncs nothing. A writer whose append fails continues, and the failure
+is counted. Checkpoints and checksums are written in the background. late: the median time of 50 appends,
+openings and refreshes from version 100 on, and from version N on, in one process. The times are seconds of
+the clock and of the processors.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Changing data, side by side: deltaic and deltalake on the same 4 M rows of 5 columns, and vectors against
-our own rewriting of files.
+"""Changes data, side by side: deltaic and deltalake on the same 4 M rows of 5 columns, and deletion vectors
+beside deltaic's own rewriting of files.
 
     python benches/peers/dml.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record
     benches/records/dml.json]
 
 Each run is a fresh process on a fresh copy of the table; the systems take turns; the minimum of each counts.
 The clock starts when the table is open and the modules that the job needs are loaded, and stops when the call
-returns. Both systems write zstd, level 3. Every run's result is compared with that of the other system: a
+returns. Both systems write zstd, level 3. The result of each run is compared with that of the other system: a
 difference ends the benchmark.
 """
 

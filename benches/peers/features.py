@@ -1,15 +1,15 @@
-"""What the features of a table cost: `python benches/peers/features.py [--pairs N] [--jobs ...] [--record
-FILE]`.
+"""Measures the cost of a table's features: `python benches/peers/features.py [--pairs N] [--jobs ...]
+[--record FILE]`.
 
-Every run is a fresh process, the systems take turns, the minimum of each counts; what came out is compared by
-count and sums.
+Every run is a fresh process, the systems take turns, and the minimum of each counts; the results are compared
+by count and sums.
 
 append: four million rows into a table with three constraints and two generated columns, beside a table of the
-same columns that is given all of them and has no rules. delete, update, merge: 1 % of a table's rows with the
-change data feed, beside the same table without one. changes: the feed of 100 commits (appends of 40,000 rows,
-deletes of a row, MERGEs of 50 rows) as Arrow, beside deltalake's `load_cdf` of the same log. convert: 10,000
-Parquet files become a table, beside deltalake. clone: a shallow clone of a table of a million files, beside
-writing a checkpoint of that table.
+same columns that gets values for all of them and has no rules. delete, update, merge: 1 % of a table's rows
+with the change data feed, beside the same table without one. changes: the feed of 100 commits (appends of
+40,000 rows, deletes of a row, MERGEs of 50 rows) as Arrow, beside deltalake's `load_cdf` of the same log.
+convert: 10,000 Parquet files become a table, beside deltalake. clone: a shallow clone of a table of a million
+files, beside writing a checkpoint of that table.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Every function of docs/sql.md over a million rows, beside DuckDB's nearest expression.
+"""Measures every function of docs/sql.md over a million rows, beside DuckDB's nearest expression.
 
     PYTHONPATH=python:tests/spark_sql python benches/peers/functions.py [name ...] [--record
     benches/records/functions.json]
 
-The rows are those that Spark's answers are recorded for, over and over; of each function the first recorded
-form that fails on no row is measured, aggregate functions over 100 groups. What counts is the time of all
-threads together (`time.process_time`), the least of a few runs. DuckDB's nearest expression is the same text
-where it takes that, else one of `NEAREST`. A function that takes more than three times as long, and 50 ms
-more, has a reason in `REASONS`; so has one that takes more than a second. The bench says which have none.
+The rows are those for which Spark's results are recorded, repeated. For each function, the first recorded
+form that fails on no row is measured; aggregate functions over 100 groups. The measured time is that of all
+threads together (`time.process_time`), the minimum of a few runs. DuckDB's nearest expression is the same
+text if DuckDB supports it, else one of `NEAREST`. `REASONS` has a reason for each function that takes more
+than three times as long and 50 ms more, or more than a second. The bench prints the functions that lack one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Ctrl-C: how long until work stops? `python benches/peers/interrupt.py [--rows N] [--record FILE]`.
+"""Measures how long work continues after Ctrl-C: `python benches/peers/interrupt.py [--rows N] [--record
+FILE]`.
 
 Each operation runs in a fresh process on its own copy of a table and gets SIGINT after 0.15 to 1.3 s; the
-time from there to the KeyboardInterrupt counts, the longest of the moments. Whatever was interrupted must
-have left the table as it was: as many rows as a version that is there says, and no commit that was not
-answered.
+time from the signal to the KeyboardInterrupt counts, the longest of all runs. An interrupted operation must
+leave the table unchanged: it has the rows of an existing version, and no commit without a returned call.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""The log of a table of many files beside deltalake: `python benches/peers/log.py [--files N] [--pairs N]
-[--record FILE]`.
+"""Measures the log of a table of many files beside deltalake: `python benches/peers/log.py [--files N]
+[--pairs N] [--record FILE]`.
 
-Each run is a fresh process, its imports counted, its peak of memory read when it ends; the systems take
-turns, the least of each counts. No checksum files; the same log for both. Files need not exist: nobody reads
-data. Processor seconds are recorded beside those of the clock: on a machine that does other work, several
-threads take as long as one.
+Each run is a fresh process. Its imports count, and its peak of memory is read when it ends. The systems take
+turns, and the minimum of each counts. Both use the same log, without checksum files. The data files need not
+exist, because no run reads data. Processor seconds are recorded beside those of the clock: on a machine that
+does other work, several threads take as long as one.
 
 open: count, bytes and schema, from a classic checkpoint and from ten commits. plan: the files of a range of
-one column that ten hold, and of one partition. refresh: after a commit of one file, and append of one file:
-on a table of N files beside one of 1,000, in one process. checkpoint: classic, beside deltalake's; of the
-second form after a hundred small commits, what it writes anew beside the whole.
+one column, of which there are ten, and the files of one partition. refresh: after a commit of one file;
+append: of one file, on a table of N files beside one of 1,000, in one process. checkpoint: a classic one,
+beside deltalake's; a V2 checkpoint after a hundred small commits, with the bytes that it writes beside those
+that existed.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Reading 4 M rows of 5 columns into Arrow memory: deltaic, deltalake and DuckDB on the bare files, all on
-the same files.
+"""Reads 4 M rows of 5 columns into Arrow memory: deltaic, deltalake and DuckDB on the bare files, all on the
+same files.
 
     python benches/peers/read.py [--rows 4000000] [--pairs 5] [--jobs all,two,selective,...] [--record
         benches/records/read.json]
 
-`all`, `two`, `selective`: every column, two of them, 500 rows by a range of the clustered column.
-deltalake reads both ways that it has: its pyarrow dataset (`deltalake`) and its query engine
-(`deltalake_query`). `deleted_*`: rows are deleted by vectors, 10 % at random or 1 in 100,000, and the
-rival is deltaic on the same files without vectors (`without_vectors`, version 0 of the same table). `sum`,
-`selective_sum`, `group_by`: DuckDB through deltaic against DuckDB on the bare files. The clock starts when
-the table is open; the best of the times in a process counts.
+`all`, `two`, `selective`: every column; two columns; 500 rows by a range of the clustered column. deltalake
+reads in its two ways: by its pyarrow dataset (`deltalake`) and by its query engine (`deltalake_query`).
+`deleted_*`: rows are deleted by vectors, 10 % at random or 1 in 100,000, and the rival is deltaic on the same
+files without vectors (`without_vectors`, version 0 of the same table). `sum`, `selective_sum`, `group_by`:
+DuckDB through deltaic against DuckDB on the bare files. The clock starts when the table is open; the best of
+the times in a process counts.
 """
 
 from __future__ import annotations

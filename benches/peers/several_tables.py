@@ -1,9 +1,9 @@
-"""A transaction over three tables beside three single commits: `python benches/peers/several_tables.py
-[--rounds N] [--record FILE]`.
+"""Measures a transaction over three tables beside three single commits: `python
+benches/peers/several_tables.py [--rounds N] [--record FILE]`.
 
-appends: a row to each of three local tables. changes: an append, an UPDATE and a DELETE. Each synced to the
-disk, and not. The two take turns in one process on tables of their own, which must hold the same rows at the
-end. The median of the rounds counts.
+appends: a row to each of three local tables. changes: an append, an UPDATE and a DELETE. Each job runs with
+and without syncs to the disk. The two systems take turns in one process on tables of their own, which must
+hold the same rows at the end. The median of the rounds counts.
 """
 
 from __future__ import annotations

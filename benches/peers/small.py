@@ -1,11 +1,11 @@
-"""Small operations, many partitions and the start of a process: deltaic beside deltalake, with and without
-waiting for the disk.
+"""Measures small operations, many partitions and the start of a process: deltaic beside deltalake, with and
+without waiting for the disk.
 
     python benches/peers/small.py [--pairs 4] [--jobs ...] [--record benches/records/small.json]
 
-Every run is a fresh process, the systems take turns, the minimum of each counts. `durable` jobs sync to the
-disk as `configure(durable=True)` does, which deltalake never does; all others have `durable=False`. What came
-out is compared by count and sums. The jobs of a process's start count processor time (user and system)
+Every run is a fresh process, the systems take turns, and the minimum of each counts. `durable` jobs sync to
+the disk as `configure(durable=True)` does, which deltalake never does; all others have `durable=False`. The
+results are compared by count and sums. The jobs that start a process count processor time (user and system)
 instead of seconds, and have a limit in seconds instead of a rival.
 """
 

@@ -1,10 +1,10 @@
-"""Queries by `deltaic.sql`, by deltalake's query engine and by DuckDB on the bare files, all on the same
-files.
+"""Measures queries by `deltaic.sql`, by deltalake's query engine and by DuckDB on the bare files, all on the
+same files.
 
     python benches/peers/sql.py [--rows 4000000] [--pairs 5] [--jobs like,length,top,...] [--record
         benches/records/sql.json]
 
-`like`, `length`, `group`: of a column of text. `top`, `top_text`: the ten first rows of an order. `wide`:
+`like`, `length`, `group`: over a column of text. `top`, `top_text`: the ten first rows of an order. `wide`:
 five rows of 1,000 columns. The clock starts when the table is open; the best of the times in a process
 counts.
 """

@@ -1,17 +1,18 @@
-"""Requests and seconds on an object store beside deltalake: `python benches/peers/stores.py [--delay S]
-[--pairs N] [--jobs JOB ...] [--record FILE]`.
+"""Measures requests and seconds on an object store beside deltalake: `python benches/peers/stores.py [--delay
+S] [--pairs N] [--jobs JOB ...] [--record FILE]`.
 
-The server is moto, with `--delay` seconds added to each request; it counts what the systems send. Each job
-runs in a fresh process on a table of its own, of 100 files of 2,000 rows in one commit, without deletion
-vectors, as deltalake does not read them. The systems take turns, the least seconds of each count; imports do
-not, so each process has done the job on a local table before.
+The server is moto, with `--delay` seconds added to each request; it counts the requests of the systems. Each
+job runs in a fresh process on a table of its own, of 100 files of 2,000 rows in one commit, without deletion
+vectors, because deltalake does not read them. The systems take turns, and the minimum of each one's seconds
+counts. Imports do not count, so each process has done the job on a local table before.
 
-Seconds end with the answer of the call; requests are those of the whole process from there on.
+The seconds end when the call returns; the requests are those of the whole process from the beginning of the
+call on.
 
 The job "commits" is the number of blind appends per second by the threads of one process, without delay.
 
 The job "cached" is the second read of an opened table through `configure(cache_directory=)`, beside the same
-read of the same table on the local disk: it takes the local read's place of deltalake, and no request.
+read of the same table on the local disk: the local read takes the place of deltalake, and has no requests.
 """
 
 from __future__ import annotations

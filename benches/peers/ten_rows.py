@@ -1,12 +1,12 @@
-"""Queries over a table of ten rows by `deltaic.sql`, beside DuckDB's `read_parquet` of its one file.
+"""Measures queries over a table of ten rows by `deltaic.sql`, beside DuckDB's `read_parquet` of its one file.
 
     python benches/peers/ten_rows.py [--pairs 5] [--jobs all,where,...] [--record
         benches/records/ten_rows.json]
 
-What counts is the work around a query. Each query runs many times in a process that is warm, and the best
-time of each process counts. `deltaic` opens the table by its path for each query. Two jobs have no rival:
-`plan`, which is `scan(where=)` of one condition that files cannot decide, and `merge`, of ten rows into a
-table of 400 columns.
+The bench measures the overhead of a query. Each query runs many times in a warm process, and the best time of
+each process counts. `deltaic` opens the table by its path for each query. Two jobs have no rival: `plan`,
+which is `scan(where=)` with one condition that files cannot decide, and `merge`, of ten rows into a table of
+400 columns.
 """
 
 from __future__ import annotations

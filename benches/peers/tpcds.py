@@ -1,4 +1,4 @@
-"""TPC-DS by `deltaic.sql` and by DuckDB on the bare files, both on the same files.
+"""Measures TPC-DS by `deltaic.sql` and by DuckDB on the bare files, both on the same files.
 
     TPCDS_QUERIES=folder python benches/peers/tpcds.py [--rows 2880404] [--pairs 5] [--jobs q01,q03]
         [--record benches/records/tpcds.json]

@@ -1,4 +1,4 @@
-"""TPC-H by `deltaic.sql` and by DuckDB on the bare files, both on the same files.
+"""Measures TPC-H by `deltaic.sql` and by DuckDB on the bare files, both on the same files.
 
     python benches/peers/tpch.py [--rows 6000000] [--pairs 5] [--jobs q1,q6,...] [--record
         benches/records/tpch_embedded.json]

@@ -1,11 +1,11 @@
-"""Writing 4 M rows of 5 columns: deltaic, deltalake and pyarrow's Parquet writer.
+"""Writes 4 M rows of 5 columns: deltaic, deltalake and pyarrow's Parquet writer.
 
     python benches/peers/write.py [--rows 4000000] [--pairs 5] [--jobs zstd,defaults] [--record
     benches/records/write.json]
 
-`zstd` and `snappy`: the same codec at the same level; `defaults`: what each does when told nothing. deltaic
-and deltalake write a table with its log, pyarrow a bare file. The clock holds the call alone; what was
-written is read again by DuckDB and compared.
+`zstd` and `snappy`: the same codec at the same level; `defaults`: the default of each system. deltaic and
+deltalake write a table with its log, pyarrow a bare file. The clock measures the call alone; DuckDB reads the
+written rows again and compares them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""The change data feed and constraints on a warm Spark session of two threads: deltaic beside delta-spark.
+"""Measures the change data feed and constraints on a warm Spark session of two threads: deltaic beside
+delta-spark.
 
     DELTA_SPARK_JARS=/path/to/jars python benches/spark/feed_and_rules.py [--rows 4000000] [--pairs 5]
     [--record FILE]
         [--jobs changes,append]
 
 changes: `readChangeFeed` of 100 commits (those of benches/peers/features.py) to rows. append: `--rows` rows
-into a table with three constraints. One session at a time, the systems take turns, the minimum of each
-counts; what they read and leave behind is compared. DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py.
+into a table with three constraints. One session runs at a time, the systems take turns, and the minimum of
+each counts; the rows that they read and write are compared. DELTA_SPARK_JARS and DELTA_SPARK_PYTHON are as
+for jobs.py.
 """
 
 from __future__ import annotations

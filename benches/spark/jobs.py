@@ -1,17 +1,17 @@
-"""Jobs on a Spark session of two threads: deltaic beside Spark's own Parquet files and, where its jars are
-given, beside delta-spark.
+"""Measures jobs on a Spark session of two threads: deltaic beside Spark's own Parquet files and, if its jars
+are given, beside delta-spark.
 
     DELTA_SPARK_JARS=/path/to/jars python benches/spark/jobs.py [--rows 20000000] [--changed 4000000]
         [--pairs 5] [--record FILE]
         [--jobs delete_one,merge_1pct]
 
-`--rows`: of the table that is scanned and appended; `--changed`: of the one that is changed. One session
-at a time, the systems take turns, the minimum of each counts. A job runs at least once before the clock
-starts, and every change has a fresh copy of the table. DELTA_SPARK_JARS: folder of delta-spark's jars, for
-the PySpark that DELTA_SPARK_PYTHON (this interpreter when not set) has; both systems should run on the
-same Spark. What a job leaves behind is compared between the systems: a difference ends the bench. `--files
-N`: the jobs plan_first, plan_warm, plan_again and count_files too, over a log of so many files
-(benches/peers/log.py makes it; nobody reads the files).
+`--rows`: number of rows of the table that is scanned and appended to; `--changed`: of the table that is
+changed. One session runs at a time, the systems take turns, and the minimum of each counts. A job runs at
+least once before the clock starts, and every change has a fresh copy of the table. DELTA_SPARK_JARS: folder
+of delta-spark's jars, for the PySpark of DELTA_SPARK_PYTHON (by default this interpreter); both systems
+should run on the same Spark. The rows that a job leaves are compared between the systems: a difference ends
+the bench. `--files N`: also runs the jobs plan_first, plan_warm, plan_again and count_files, over a log of N
+files (benches/peers/log.py makes it; no job reads the files).
 """
 
 from __future__ import annotations

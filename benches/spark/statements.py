@@ -1,16 +1,17 @@
-"""Small statements and streams on a warm Spark session of two threads: deltaic beside delta-spark, and names
-beside paths.
+"""Measures small statements and streams on a warm Spark session of two threads: deltaic beside delta-spark,
+and names beside paths.
 
     DELTA_SPARK_JARS=/path/to/jars python benches/spark/statements.py [--rows 1000000] [--large 4000000]
         [--commits 200] [--pairs 5]
         [--record FILE] [--jobs delete_ten,stream]
 
-`--rows`: of the table that statements change, ten rows each; `--large`: of the table into which a stream
-merges 20 batches of 1,000 rows by foreachBatch, half of them new; `--commits`: of the table that a stream
-of AvailableNow reads, two in each of its batches, and copies into another table. `micro_batch` is the
-time from such a commit of 100 rows until a running stream has copied it. One session at a time,
-the systems take turns, the minimum of each counts. DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py.
-Rows that the systems leave behind are compared: a difference ends the bench.
+`--rows`: number of rows of the table that statements change, ten rows each; `--large`: of the table into
+which a stream merges 20 batches of 1,000 rows by foreachBatch, half of them new; `--commits`: number of
+commits of the table that a stream of AvailableNow reads, two in each of its batches, and copies into another
+table. `micro_batch` is the time from such a commit of 100 rows until a running stream has copied it. One
+session runs at a time, the systems take turns, and the minimum of each counts. DELTA_SPARK_JARS and
+DELTA_SPARK_PYTHON are as for jobs.py. The rows that the systems leave are compared: a difference ends the
+bench.
 """
 
 from __future__ import annotations

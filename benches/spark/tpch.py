@@ -1,14 +1,15 @@
-"""TPC-H on a Spark session of two threads: deltaic beside Spark's own reader on the same Parquet files.
+"""Measures TPC-H on a Spark session of two threads: deltaic beside Spark's own reader on the same Parquet
+files.
 
     python benches/spark/tpch.py [--scale 1] [--pairs 3] [--queries q1,q6] [--data FOLDER] [--record FILE]
 
 `tpchgen-cli` (PyPI; on the path, or named by TPCHGEN) makes the data, unless FOLDER has it already: a file
 `<table>.parquet` for each of the eight tables. lineitem is partitioned by the month of l_shipdate. The raw
-side has the very files of the Delta tables, by links, in folders that Spark finds partitions in. One session
-at a time, the systems take turns; each runs all queries once before the clock starts, then once more. The
-minimum of each query counts; what is held against the limit is the geometric mean of the 22 ratios. Rows must
-be equal, else the bench ends; joins that Spark planned otherwise are shown. At scale 1 a pair takes some 4
-minutes on two cores.
+side has the same files as the Delta tables, by links, in folders in which Spark finds the partitions. One
+session runs at a time, and the systems take turns; each runs all queries once before the clock starts, then
+once more. The minimum of each query counts; the limit applies to the geometric mean of the 22 ratios. Rows
+must be equal, otherwise the bench ends; joins that Spark planned differently are printed. At scale 1 a pair
+takes about 4 minutes on two cores.
 """
 
 from __future__ import annotations
