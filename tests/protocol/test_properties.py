@@ -25,6 +25,8 @@ def test_durations_round_trip(value):
         ("INTERVAL 1 WEEK", timedelta(weeks=1)),
         ("2 weeks 3 hours", timedelta(weeks=2, hours=3)),
         ("interval 0 hours", timedelta(0)),
+        ("-1 day 86400001 milliseconds", timedelta(milliseconds=1)),
+        ("1 day -1 microseconds", timedelta(days=1, microseconds=-1)),
         (" interval 1 day 5 milliseconds ", timedelta(days=1, milliseconds=5)),
     ],
 )
@@ -41,6 +43,7 @@ def test_durations(text, value):
         "interval 1 month",
         "interval 1 year",
         "interval -1 days",
+        "1 day -86400001 milliseconds",
         "1 day x",
         "1.5 days",
         "interval 999999999999999 weeks",

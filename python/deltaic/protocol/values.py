@@ -16,7 +16,7 @@ _UNITS = {
     "millisecond": timedelta(milliseconds=1),
     "microsecond": timedelta(microseconds=1),
 }
-_DURATION_PART = re.compile(r"\s*(\d{1,15})\s*([a-z]+)")
+_DURATION_PART = re.compile(r"\s*([+-]?\d{1,15})\s*([a-z]+)")
 _SIZE = re.compile(r"(\d{1,18})\s*(b|k|kb|kib|m|mb|mib|g|gb|gib|t|tb|tib)?", re.IGNORECASE)
 _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 INT32_MAX = 2**31 - 1
@@ -53,8 +53,8 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parses Spark's day-time intervals: 'interval 7 days', '1 week 2 hours'. Months and years are refused,
-    as they have no fixed length."""
+    """Parses Spark's day-time intervals: 'interval 7 days', '1 week 2 hours', '1 day -1 hour'. Months and
+    years are refused, as they have no fixed length, and so is a duration that is negative in total."""
     rest = re.sub(r"^interval\b", "", text.strip().lower())
     total = timedelta()
     position = 0
@@ -67,7 +67,7 @@ def parse_duration(text: str) -> timedelta:
         except OverflowError:
             break
         position = match.end()
-    if position == 0 or rest[position:].strip():
+    if position == 0 or rest[position:].strip() or total < timedelta():
         raise InvalidArgumentError(
             "not a duration", found=repr(text), expected="weeks to seconds, as in 'interval 7 days'"
         )

@@ -205,6 +205,14 @@ CONDITIONS: tuple[Condition, ...] = (
         {"operation": "=Bucketing", "tableName": "relation"},
     ),
     Condition(
+        "DELTA_OPERATION_NOT_ALLOWED",
+        "0AKDC",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^a partition by an expression",
+        {"operation": "=Partitioning by expressions"},
+    ),
+    Condition(
         "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
         "42601",
         ANALYSIS,

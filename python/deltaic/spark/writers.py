@@ -31,6 +31,7 @@ from deltaic.spark.named_tables import (
 from deltaic.spark.raising import SPARK_CONDITIONS, UNPARSED, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.replacements import check_positions
 from deltaic.spark.session_tables import SparkTables
+from deltaic.sql.create import no_partition_column
 from deltaic.sql.names import Existing, Name
 from deltaic.sql.positions import matched
 from deltaic.sql.tokens import Reader
@@ -67,6 +68,7 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
         if other is not None:  # its name is free now
             new = place_of(spark, name, path)
         state.put({"path": new.path})
+        state.partition_by = _unquoted(state.partition_by, df.columns)
         with opening(spark):
             is_new = new.enters and not DeltaTable.exists(new.path)
             if is_new and lower != "overwrite":
@@ -83,6 +85,16 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
                 by_name=True,
                 fills_partitions=casts,
             )
+
+
+def _unquoted(names: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
+    """Removes the backticks around names of partition columns: `saveAsTable` of delta-spark reads such a name
+    as an identifier, and `save` does not. A column whose own name has backticks keeps it."""
+    known = {column.lower() for column in columns}
+    return tuple(
+        _column_name(name) if str(name).startswith("`") and name.lower() not in known else name
+        for name in names
+    )
 
 
 def insert_into(df: Any, state: BuilderState, path: str) -> None:
@@ -320,7 +332,11 @@ class NamedWriter:
 def _column_name(column: Any) -> str:
     """Returns a name, or the name of a Column that is only a column. Raises UnsupportedFeatureError for
     other expressions."""
-    text = column if isinstance(column, str) else sql_text(column, "partitionedBy")
+    try:
+        text = column if isinstance(column, str) else sql_text(column, "partitionedBy")
+    except UnsupportedFeatureError as error:  # bucket(4, "id") has no SQL text, for example
+        text = str(error.found)
+        raise no_partition_column(text.partition("(")[0], text) from error
     reader = Reader(spark_name(text) if isinstance(column, str) and text.isidentifier() else text)
     try:
         parts = reader.dotted()
@@ -328,7 +344,5 @@ def _column_name(column: Any) -> str:
     except InvalidArgumentError:
         parts = ()
     if len(parts) != 1:
-        raise UnsupportedFeatureError(
-            "a partition by an expression is not supported", found=text, expected="a column"
-        )
+        raise no_partition_column("", text)
     return parts[0]

@@ -374,15 +374,20 @@ def _partitioning(reader: Reader) -> tuple[list[str], str | None]:
 def _partition_column(reader: Reader) -> str:
     path = reader.dotted()
     if reader.at("("):
-        message = (
-            "buckets of a Delta table are not supported"
-            if path[-1].lower() == "bucket"
-            else "a partition by an expression is not supported"
-        )
-        raise UnsupportedFeatureError(message, found=f"{path_text(path)}(...)", expected="a column")
+        raise no_partition_column(path[-1], f"{path_text(path)}(...)")
     if len(path) > 1:
         raise InvalidArgumentError("a table is partitioned by top-level columns", found=path_text(path))
     return path[0]
+
+
+def no_partition_column(function: str, text: str) -> UnsupportedFeatureError:
+    """Returns the error of a partition column that is the call of a function, such as `years(day)`."""
+    message = (
+        "buckets of a Delta table are not supported"
+        if function.lower() == "bucket"
+        else "a partition by an expression is not supported"
+    )
+    return UnsupportedFeatureError(message, found=text, expected="a column")
 
 
 def read_properties(reader: Reader, *, of_table: bool = False) -> dict[str, str]:
