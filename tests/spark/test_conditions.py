@@ -973,6 +973,13 @@ CASES = (
         statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' part, 'x' text, 2 x"),
     ),
     Case(
+        "DELTA_METADATA_MISMATCH",
+        "42KDG",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} BY NAME SELECT 1L AS id, 'a' part, 'x' text, 2 x"),
+    ),
+    Case(
         "DELTA_FAILED_TO_MERGE_FIELDS",
         "22005",
         A,
@@ -2084,6 +2091,20 @@ def test_parameters_of_a_condition(place: Place) -> None:
         "INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other": {
             "columnName": "other",
             "columnList": "id, part, text",
+        },
+        "INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' part, 'x' text, 2 x": {
+            "tableName": f"`spark_catalog`.`delta`.`{place.path}`",
+            "tableColumns": "`id`, `part`, `text`",
+            "dataColumns": "`id`, `part`, `text`, `x`",
+        },
+        "INSERT INTO {t} PARTITION (part = 'a') SELECT 1": {
+            "tableName": f"delta.`{place.path}`",
+            "columnName": "not enough data columns",
+            "insertColumns": "2",
+            "numColumns": "3",
+        },
+        "CREATE TABLE delta.`{root}/n` (day DATE) USING delta PARTITIONED BY (years(day))": {
+            "operation": "Partitioning by expressions"
         },
         "OPTIMIZE {t} WHERE id = 1": {"columnName": "id", "columnList": "part"},
         "OPTIMIZE nobody": {

@@ -391,6 +391,8 @@ def nested(tmp_path: Path) -> deltaic.DeltaTable:
     [
         ("(id) VALUES ('5')", {"id": 5}),
         ("BY NAME SELECT '5' AS id", {"id": 5}),
+        ("BY NAME SELECT named_struct('b', 9, 'a', 8) AS st", {"st": {"a": 8, "b": 9}}),
+        ("BY NAME SELECT 5 AS id, named_struct('b', 9L, 'a', 8) AS st", {"id": 5, "st": {"a": 9, "b": 8}}),
         ("(id) VALUES (1.7), (NULL)", {"id": 1}),
         ("(id) VALUES (1.7D)", {"id": 1}),
         ("(id) VALUES (true)", {"id": 1}),

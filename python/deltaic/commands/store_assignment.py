@@ -208,11 +208,16 @@ class _Fit:
             )
         missing = [item.name for item in target.fields if item.name.lower() not in by_name]
         if missing and not self.fills:
-            raise SchemaMismatchError(
+            error = SchemaMismatchError(
                 f"{self.what} struct lacks fields of its column",
                 where=self.where,
                 found=f"{type_name(source)}, without {', '.join(missing)}",
                 expected=f"{type_name(target)}, or a merge that evolves the schema",
+            )
+            raise error.with_values(
+                shortage=f"not enough nested fields in {self.where.removeprefix('column ')}",
+                value_count=len(source.fields),
+                column_count=len(target.fields),
             )
         return by_name
 

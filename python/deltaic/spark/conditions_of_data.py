@@ -93,7 +93,12 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _SCHEMA,
         "^a struct lacks fields of",
-        {"columnName": "where"},
+        {
+            "tableName": "table",
+            "columnName": "shortage",
+            "insertColumns": "value_count",
+            "numColumns": "column_count",
+        },
     ),
     Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
     Condition(
@@ -131,7 +136,7 @@ CONDITIONS: tuple[Condition, ...] = (
             ANALYSIS,
             _SCHEMA,
             pattern,
-            {"tableName": "where"},
+            {"tableName": "quoted_table|where", "tableColumns": "`columns`", "dataColumns": "`given`"},
         )
         for kind, pattern in (
             ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
@@ -150,10 +155,9 @@ CONDITIONS: tuple[Condition, ...] = (
         {
             "tableName": "table|where",
             "columnName": "=not enough data columns",
-            "insertColumns": "values",
-            "numColumns": "columns",
+            "insertColumns": "value_count",
+            "numColumns": "column_count",
         },
-        details=r"found (?P<values>\d+) .*expected (?P<columns>\d+) ",
     ),
     Condition(
         "DELTA_INSERT_COLUMN_ARITY_MISMATCH",

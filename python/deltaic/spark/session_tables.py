@@ -261,6 +261,9 @@ class SparkTables(Tables):
         names: Sequence[str] = rows.columns
         return names
 
+    def fields(self, rows: Any) -> Sequence[Field]:
+        return list(of_frame(rows))
+
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
 

@@ -19,7 +19,7 @@ from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table, refuse_default_inside
 from deltaic.sql.insert_replace import alias_length, bound, check_query, read_alias, unaliased_query
 from deltaic.sql.names import Tables, read_name
-from deltaic.sql.positions import matched
+from deltaic.sql.positions import fit_by_name, matched
 from deltaic.sql.results import nothing
 from deltaic.sql.subqueries import QUERY_STARTS, opens_query, read_definitions
 from deltaic.sql.tokens import Reader, without_qualifiers
@@ -292,46 +292,59 @@ def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Targ
 
 def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: Tables, evolves: bool) -> Any:
     """Runs the query and renames its columns, and the fields of its structs, to those of the table, by
-    position. With BY NAME, names are not changed."""
+    position. With BY NAME, columns keep their names, and the fields of structs are renamed by position if the
+    rows need a cast, as `named_columns` describes."""
     if target.fixed:
         text = (
             f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())}"
             f" FROM ({text})"
         )
     rows = tables.query(text)
+    widen = is_widening if evolves and table._snapshot.properties.type_widening else None
     if target.by_name:
         given = tables.column_names(rows)
-        if not evolves and len(given) > len(table.schema):
-            raise SchemaMismatchError(
-                "INSERT BY NAME has more columns than the table",
-                where=where,
-                found=f"{len(given)} ({', '.join(given)})",
-                expected=f"{len(table.schema)} ({', '.join(table.schema.names)})",
-            )
-        if not evolves:
-            _check_known(table.schema, given)
+        columns = [table.schema.get(name) for name in given]
+        if not evolves and None in columns:
+            is_cast = not fit_by_name(tables.fields(rows), columns, widen)
+            raise _unknown_column(table.schema, given, where, is_cast)
         _check_given(table.schema, given, tables)
-        return rows
+        comes_twice = len({name.lower() for name in given}) < len(given)
+        return rows if comes_twice else tables.placed(rows, columns, widen=widen)
     names = tables.column_names(rows)[: -len(target.fixed) or None]
     if target.listed:
         _check_given(table.schema, [*target.columns, *target.fixed], tables)
     fields = [table.schema.field(name) for name in target.columns]
-    columns = matched(names, fields, where, listed=target.listed, evolves=evolves)
+    columns = matched(names, fields, where, listed=target.listed, fixed=len(target.fixed), evolves=evolves)
     columns += [table.schema.field(name) for name in target.fixed]
-    widen = is_widening if evolves and table._snapshot.properties.type_widening else None
     return tables.placed(rows, columns, listed=target.listed, widen=widen)
 
 
-def _check_known(schema: Schema, given: Sequence[str]) -> None:
-    """Raises SchemaMismatchError for a column of INSERT ... BY NAME that the table lacks."""
-    unknown = next((name for name in given if schema.get(name) is None), None)
-    if unknown is not None:
+def _unknown_column(schema: Schema, given: Sequence[str], where: str, is_cast: bool) -> SchemaMismatchError:
+    """Returns the error of an INSERT ... BY NAME with a column that the table lacks. As in delta-spark, its
+    condition depends on whether other columns need a cast (`is_cast`)."""
+    unknown = next(name for name in given if schema.get(name) is None)
+    names = tuple(schema.names)
+    if is_cast and len(given) > len(names):
+        error = SchemaMismatchError(
+            "INSERT BY NAME has more columns than the table",
+            where=where,
+            found=f"{len(given)} ({', '.join(given)})",
+            expected=f"{len(names)} ({', '.join(names)})",
+        )
+    elif is_cast:
         error = SchemaMismatchError(
             "INSERT BY NAME has a column that the table lacks",
             found=unknown,
-            expected=nearest_names(unknown, schema.names),
+            expected=nearest_names(unknown, names),
         )
-        raise error.with_values(columns=tuple(schema.names))
+    else:
+        error = SchemaMismatchError(
+            "INSERT BY NAME: the data has a column that the table lacks",
+            where=where,
+            found=unknown,
+            expected=f"{nearest_names(unknown, names)}, or WITH SCHEMA EVOLUTION to add it",
+        )
+    return error.with_values(columns=names, given=tuple(given))
 
 
 def _check_given(schema: Schema, given: Sequence[str], tables: Tables) -> None:

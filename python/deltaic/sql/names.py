@@ -301,6 +301,10 @@ class Tables:
         names: Sequence[str] = rows.schema.names
         return names
 
+    def fields(self, rows: Any) -> Sequence[Field]:
+        """Returns the columns of a result of `query`, with their types."""
+        return list(rows.schema)
+
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         """Renames the columns of a result of `query`, by position."""
         from deltaic.sql.select import renamed

@@ -24,20 +24,29 @@ def matched(
     statement: str = "INSERT",
     *,
     listed: bool = False,
+    fixed: int = 0,
     evolves: bool,
 ) -> list[Field | None]:
     """Returns the table's column for each column of a query, by position; None for those beyond the last one,
     which are new columns if the schema `evolves` and the statement has no list of columns (`listed`). Raises
     SchemaMismatchError for another number of columns, and InvalidArgumentError for a new column with the name
-    of another one."""
+    of another one. `fixed`: how many columns get their values from PARTITION, for the values of the
+    error."""
     few = len(names) < len(columns)
     if few or (len(names) > len(columns) and (listed or not evolves)):
         message = "needs one value for each column" if few else "has more values than columns"
-        raise SchemaMismatchError(
+        needed = tuple(column.name for column in columns)
+        error = SchemaMismatchError(
             f"{statement} {message}{' of its list' if listed else ''}",
             where=table,
             found=f"{len(names)} ({', '.join(names)})",
-            expected=f"{len(columns)} ({', '.join(column.name for column in columns)})",
+            expected=f"{len(needed)} ({', '.join(needed)})",
+        )
+        raise error.with_values(
+            columns=needed,
+            given=tuple(names),
+            value_count=len(names) + fixed,
+            column_count=len(needed) + fixed,
         )
     taken = {column.name.lower() for column in columns}
     for name in names[len(columns) :]:
@@ -77,13 +86,19 @@ def named_columns(
     `INSERT INTO t SELECT named_struct('y', 1, 'x', 2) AS s` writes 2 to `s.x` of a table with
     `s struct<x: int, y: int>`, and 1 if the query calls the column `r`. `widen`: which wider types the table
     takes from the query, so that they need no cast."""
-    pairs = list(zip(sources, columns, strict=True))
-    if not listed and all(
-        target is None or (source.name == target.name and _fits_by_name(source.type, target.type, widen))
-        for source, target in pairs
-    ):
+    if not listed and fit_by_name(sources, columns, widen):
         return list(sources)
+    pairs = zip(sources, columns, strict=True)
     return [source if target is None else named(source, target) for source, target in pairs]
+
+
+def fit_by_name(sources: Sequence[Field], columns: Sequence[Field | None], widen: Widening | None) -> bool:
+    """True if no column of a query needs another name or a cast when the fields of structs match by name.
+    None in `columns`: a column that the table lacks. `widen`: as for `named_columns`."""
+    return all(
+        target is None or (source.name == target.name and _fits_by_name(source.type, target.type, widen))
+        for source, target in zip(sources, columns, strict=True)
+    )
 
 
 def _fits_by_name(source: DataType, target: DataType, widen: Widening | None) -> bool:
