@@ -1580,6 +1580,13 @@ CASES = (
     ),
     Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a', 'x', 2)")),
     Case(
+        "UNSUPPORTED_FEATURE.INSERT_PARTITION_SPEC_IF_NOT_EXISTS",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement("INSERT OVERWRITE {t} PARTITION (part = 'a') IF NOT EXISTS SELECT 1, 'x'"),
+    ),
+    Case(
         "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS",
         "21S01",
         A,

@@ -204,13 +204,19 @@ CONDITIONS: tuple[Condition, ...] = (
         "^buckets of",
         {"operation": "=Bucketing", "tableName": "relation"},
     ),
-    Condition(
-        "DELTA_OPERATION_NOT_ALLOWED",
-        "0AKDC",
-        ANALYSIS,
-        _UNSUPPORTED,
-        "^a partition by an expression",
-        {"operation": "=Partitioning by expressions"},
+    *(
+        Condition(
+            "DELTA_OPERATION_NOT_ALLOWED",
+            "0AKDC",
+            ANALYSIS,
+            _UNSUPPORTED,
+            pattern,
+            {"operation": f"={operation}"},
+        )
+        for pattern, operation in (
+            ("^a partition by an expression", "Partitioning by expressions"),
+            ("^INSERT OVERWRITE DIRECTORY", "INSERT OVERWRITE DIRECTORY"),
+        )
     ),
     Condition(
         "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
@@ -306,6 +312,12 @@ CONDITIONS: tuple[Condition, ...] = (
         _UNSUPPORTED,
         "^a table constraint|REPLACE USING and REPLACE ON",
         {"operation": "message"},
+    ),
+    Condition(
+        "UNSUPPORTED_FEATURE.INSERT_PARTITION_SPEC_IF_NOT_EXISTS",
+        "0A000",
+        ANALYSIS,
+        parameters={"tableName": "quoted_table"},
     ),
     # Spark's own conditions, for statements that deltaic parses
     Condition("NO_MERGE_ACTION_SPECIFIED", "42K0E", RUNTIME),

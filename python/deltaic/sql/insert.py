@@ -109,6 +109,13 @@ def insert_clauses(
     Returns the partition columns with their values, the listed columns (None without a list), True for BY
     NAME, and the condition of WHERE or the replacement. `matches`: False to refuse USING and ON."""
     partition = reader.bracketed(lambda: partition_value(reader)) if reader.accept("PARTITION") else []
+    if partition and reader.accept("IF", "NOT", "EXISTS"):
+        raise UnsupportedFeatureError(
+            "[UNSUPPORTED_FEATURE.INSERT_PARTITION_SPEC_IF_NOT_EXISTS] INSERT into a partition that must not"
+            " exist is not supported",
+            found="IF NOT EXISTS",
+            expected="INSERT, or MERGE with WHEN NOT MATCHED",
+        )
     listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
     by_name = reader.accept("BY", "NAME")
     if not reader.accept("REPLACE"):
