@@ -1580,6 +1580,13 @@ CASES = (
     ),
     Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a', 'x', 2)")),
     Case(
+        "DELTA_CREATE_TABLE_IDENTIFIER_LOCATION_MISMATCH",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        lambda at: DeltaTable.create(at.spark).tableName(f"delta.`{at.root}/a`").location(f"{at.root}/b"),
+    ),
+    Case(
         "UNSUPPORTED_FEATURE.INSERT_PARTITION_SPEC_IF_NOT_EXISTS",
         "0A000",
         A,
