@@ -122,3 +122,26 @@ def test_variants_of_structs_with_other_names(enabled: Any, tmp_path: Path) -> N
     enabled.sql(f"INSERT INTO {table} SELECT struct(parse_json('2')), array(struct(parse_json('[3]')))")
     row = enabled.sql(f"SELECT s.v::int AS s, to_json(a[0].v) AS a FROM {table}").first()
     assert tuple(row) == (2, "[3]")
+
+
+def test_structs_of_insert_by_name(enabled: Any, tmp_path: Path) -> None:
+    """Fields of structs match by name, and by position if a column needs a cast (suites
+    DeltaInsertIntoColumnOrderSuite and DeltaInsertIntoColumnOrderAdvancedSuite)."""
+    path = str(tmp_path / "structs")
+    enabled.sql(f"CREATE TABLE delta.`{path}` (a INT, s STRUCT<x: INT, y: INT>) USING delta")
+    for one in ("1", "2L"):
+        enabled.sql(
+            f"INSERT INTO delta.`{path}` BY NAME SELECT named_struct('y', 5, 'x', 4) AS s, {one} AS a"
+        )
+    assert rows(enabled, path) == {(1, (4, 5)), (2, (5, 4))}
+
+
+def test_partition_columns_in_backticks(enabled: Any, tmp_path: Path) -> None:
+    frame = enabled.createDataFrame([(1, "a")], "id INT, `a.part` STRING")
+    writer = frame.write.format("delta").option("path", str(tmp_path / "ticks"))
+    writer.partitionBy("`a.part`").saveAsTable("partitioned_in_backticks")
+    try:
+        table = deltaic.DeltaTable(tmp_path / "ticks", spark=enabled)
+        assert table.metadata.partition_columns == ["a.part"]
+    finally:
+        enabled.sql("DROP TABLE partitioned_in_backticks")
