@@ -219,20 +219,6 @@ CONDITIONS: tuple[Condition, ...] = (
         )
     ),
     Condition(
-        "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
-        "42601",
-        ANALYSIS,
-        _ARGUMENT,
-        "^the builder has no location and no table name",
-    ),
-    Condition(
-        "DELTA_CREATE_TABLE_IDENTIFIER_LOCATION_MISMATCH",
-        "0AKDC",
-        ANALYSIS,
-        _ARGUMENT,
-        "^two places for one table",
-    ),
-    Condition(
         "PARTITION_BY_NOT_ALLOWED_WITH_INSERT_INTO",
         "42601",
         ANALYSIS,

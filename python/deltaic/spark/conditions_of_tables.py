@@ -318,5 +318,19 @@ CONDITIONS: tuple[Condition, ...] = (
             "docLink": "=https://docs.delta.io/latest/index.html",
         },
     ),
+    Condition(
+        "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
+        "42601",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the builder has no location and no table name",
+    ),
+    Condition(
+        "DELTA_CREATE_TABLE_IDENTIFIER_LOCATION_MISMATCH",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the table has two locations",
+    ),
     Condition("DELTA_MERGE_INTO_EMPTY_SCHEMA_TARGET", "428GU", ANALYSIS),
 )
