@@ -151,7 +151,8 @@ def peak() -> int:
 
 @contextmanager
 def container(size: int) -> Iterator[Path | None]:
-    """A control group of so many bytes below that of this process; None where it cannot be made."""
+    """Makes a control group with this limit in bytes below that of this process; None if it cannot be
+    made."""
     group = None
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()

@@ -31,7 +31,7 @@ from transpilation import TRANSPILATION
 
 
 def condition(error: BaseException) -> str:
-    """The error condition, such as DIVIDE_BY_ZERO, of whatever Spark raised."""
+    """Returns the error condition, such as DIVIDE_BY_ZERO, of an exception of Spark."""
     if isinstance(error, PySparkException) and error.getCondition():
         return str(error.getCondition())
     text = str(error)
@@ -122,7 +122,7 @@ def record_names(spark: SparkSession) -> list[dict[str, Any]]:
 
 
 def session() -> SparkSession:
-    """A local Spark as the recordings want it."""
+    """Returns a local Spark with the settings of the recordings."""
     spark: SparkSession = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

@@ -49,7 +49,8 @@ class Spark:
         self._column, self._sequence = catalyst.classic.ExpressionUtils.column, spark._jvm.PythonUtils.toSeq
 
     def answers(self, forms: Sequence[str], *, planned: bool = False, batch: int = 40) -> dict[str, Answer]:
-        """The answer to each form; errors of rows have an empty condition, which `condition` tells."""
+        """Returns the answer to each form; errors of rows have an empty condition, which `condition`
+        finds."""
         frame = self._planned if planned else self._local
         found: dict[str, Answer] = {}
         for start in range(0, len(forms), batch):
@@ -57,7 +58,7 @@ class Spark:
         return found
 
     def _together(self, forms: Sequence[str], frame: DataFrame) -> dict[str, Answer]:
-        """Each form in TryEval, so that what fails is told from what is null."""
+        """Puts each form in TryEval, so that a failure is distinguished from a null."""
         try:
             selected = frame.select(
                 *[self._boxed(form).alias(f"v{index}") for index, form in enumerate(forms)]
@@ -108,7 +109,7 @@ class Spark:
 
 
 class Known:
-    """Answers that a file keeps; what is not in it is asked and added."""
+    """Answers that a file keeps; those that are not in it are requested from Spark and added."""
 
     def __init__(self, spark: Spark, path: Path | None, *, planned: bool) -> None:
         self._spark, self._path, self._planned = spark, path, planned

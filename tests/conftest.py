@@ -39,8 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests on Spark, those with the fixture and those whose parameter asks for it, and the slow
-    ones of slow_tests.txt."""
+    """Marks the tests on Spark (those with the fixture and those with a parameter for it) and the slow tests
+    of slow_tests.txt."""
     for item in items:
         parameters = getattr(item, "callspec", None)
         chosen = {} if parameters is None else parameters.params

@@ -35,7 +35,7 @@ PATH_ID, POSITION_ID = 2147483546, 2147483545
 
 
 def catalog(folder: Path) -> SqlCatalog:
-    """A catalog whose tables lie in folder/n/<name>."""
+    """A catalog whose tables are in folder/n/<name>."""
     result = SqlCatalog("tests", uri="sqlite:///:memory:", warehouse=folder.as_uri())
     result.create_namespace_if_not_exists("n")
     return result
@@ -64,8 +64,7 @@ class Delete:
 
 
 def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -> Table:
-    """The table with one more snapshot, in which these deletes are added: a new metadata file, which no
-    catalog knows."""
+    """Adds a snapshot with these deletes to the table: a new metadata file, which is in no catalog."""
     folder, document = (
         folder_of(table),
         json.loads(Path(table.metadata_location.removeprefix("file://")).read_text()),
@@ -184,7 +183,7 @@ def edited(table: Table, changes: Mapping[str, Any], *, load: bool = True) -> Ta
 
 
 def without_ids(schema: pa.Schema) -> pa.Schema:
-    """The schema as a writer has it that knows nothing of Iceberg."""
+    """Returns the schema as a writer makes it that does not support Iceberg."""
 
     def plain(kind: pa.DataType) -> pa.DataType:
         if pa.types.is_struct(kind):

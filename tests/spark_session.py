@@ -28,7 +28,8 @@ SETTINGS = {
 }
 
 
-# PySpark's own: pandas 3 is newer than it says to support, and sockets to its workers close with the process.
+# The warnings are PySpark's own: pandas 3 is newer than the versions that it supports, and sockets to its
+# workers close with the process.
 IGNORED = (
     "ignore::FutureWarning:pyspark",
     "ignore::ResourceWarning",

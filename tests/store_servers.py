@@ -34,8 +34,8 @@ KEY, SECRET = "AKIATESTTESTTESTTEST", "canary-secret-of-the-test-server"
 
 @dataclass(frozen=True)
 class Request:
-    """A request that a server received. `range`: its Range header; `target`: what is asked of DynamoDB, like
-    "PutItem"."""
+    """A request that a server received. `range`: its Range header; `target`: the operation of DynamoDB, such
+    as "PutItem"."""
 
     method: str
     path: str
@@ -75,7 +75,7 @@ class Server:
     delay: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _turn: threading.Lock = field(default_factory=threading.Lock)
-    """One request that changes something is done after the other: moto looks at a condition and then puts,
+    """Requests that change something are handled one after the other: moto checks a condition and then puts,
     and a second request between these two would succeed as well, which S3 and DynamoDB exclude."""
 
     def __enter__(self) -> Server:
@@ -251,7 +251,7 @@ AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZ
 
 
 class AzuriteError(Exception):
-    """Azurite cannot be installed or started; the text says why."""
+    """Azurite cannot be installed or started; the text has the reason."""
 
 
 @contextmanager

@@ -52,8 +52,8 @@ def again(path: str, command: Any) -> int:
 
 
 def work(path: str, writer: int, rounds: int) -> dict[str, Any]:
-    """One writer: appends, deletes, merges of its own ids, and steps of the common counter; -> what it was
-    told is done."""
+    """Runs one writer: appends, deletes, merges of its own ids, and steps of the common counter. Returns what
+    was acknowledged."""
     chance = random.Random(writer)
     own: dict[int, int] = {}
     steps = conflicts = 0
@@ -155,7 +155,7 @@ def test_of_many_that_change_one_row_from_one_version_a_single_one_wins(tmp_path
         *(lambda table=table: table.update({"n": "n + 1"}, f"id = {COUNTER}") for table in tables)
     )
     assert outcomes.count(None) == 1
-    # The winner added a file with the row: delta-spark looks at added files before removed ones.
+    # The winner added a file with the row: delta-spark checks added files before removed ones.
     assert all(isinstance(each, ConcurrentAppendException) for each in outcomes if each is not None)
     newest = DeltaTable(tmp_path)
     assert (newest.version, newest.scan(["n"]).to_arrow()["n"].to_pylist()) == (1, [1])

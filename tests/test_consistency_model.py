@@ -89,8 +89,8 @@ def append(location: str, writer: int) -> None:
 
 
 def run(operation: Any, guard: str, order: tuple[int, ...], vectors: bool) -> bool:
-    """Whether ConsistentRead holds: every version shows all commits that their writers were told of up to it,
-    and nothing else."""
+    """Returns true if ConsistentRead holds: every version has exactly the commits up to it that were
+    acknowledged to their writers."""
     store = StepwiseStore(guard)
     with deltaic.configure(log_stores={"steps": lambda location, options: store}):
         location = "steps://model/t"

@@ -112,7 +112,7 @@ def key_of(descriptor: dict[str, Any] | None) -> Any:
 
 
 class Replay:
-    """What the protocol says, plainly: newest action for each (path, vector) counts."""
+    """The rule of the protocol, plainly: the newest action for each (path, vector) counts."""
 
     def __init__(self) -> None:
         self.files: dict[tuple[str, Any], dict[str, Any]] = {}

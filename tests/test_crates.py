@@ -15,7 +15,8 @@ ROOT = Path(__file__).parent.parent
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 def test_rust_tests_reuse_the_crates_of_the_extension() -> None:
     """A crate with other features is another crate to cargo: it and all that depends on it, such as parquet,
-    would be compiled twice. The dev-dependencies of Cargo.toml say how to add a feature."""
+    would be compiled twice. The comment on the dev-dependencies of Cargo.toml explains how to add a
+    feature."""
     extension = features("--edges", "normal,build")
     checks = features("--edges", "normal,build,dev", "--no-default-features")
     shared = (extension.keys() & checks.keys()) - {f"deltaic v0.1.0 ({ROOT})"}

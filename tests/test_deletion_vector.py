@@ -261,7 +261,7 @@ VALID = [
     st.integers(0, 300),
 )
 def test_changed_bytes(data: bytes, changes: list[tuple[int, int]], cut: int) -> None:
-    """Refused by name, or read exactly as the format says."""
+    """Refused by name, or read exactly by the rules of the format."""
     changed = bytearray(data)
     for at, byte in changes:
         changed[at % len(data)] = byte
@@ -296,7 +296,7 @@ def test_inline_shorter_than_its_magic() -> None:
 
 
 def bomb(cardinality: int) -> bytes:
-    """65,536 full run containers in 0.9 MB, each of which says it has `cardinality` rows."""
+    """65,536 full run containers in 0.9 MB, each of which declares `cardinality` rows."""
     count = 65536
     header = struct.pack("<IQIHH", 1681511377, 1, 0, 12347, count - 1) + b"\xff" * (count // 8)
     descriptions = b"".join(struct.pack("<HH", key, cardinality - 1) for key in range(count))
@@ -311,7 +311,7 @@ def test_a_bomb_that_lies() -> None:
 
 
 def test_a_bomb_that_does_not_lie_stays_small() -> None:
-    """2³² rows are a set like any other, as long as nobody asks for each: checked in a process with 64 MiB
+    """2³² rows are a set like any other, unless they are listed one by one: checked in a process with 64 MiB
     more than it starts with."""
     script = (
         "import resource, sys, pyarrow, deltaic\n"

@@ -26,7 +26,7 @@ CLASSES = (
     *(deltaic.AddFile, deltaic.CommitOptions, deltaic.ColumnOptions, deltaic.ParquetOptions),
 )
 FUNCTIONS = (deltaic.write, sql, deltaic.configure, transaction, deltaic.col, deltaic.lit)
-# Plain properties, whose first line says all; and what is no method of users.
+# Properties that their first line describes completely, and methods that are not public.
 WITHOUT = {
     *("version", "location", "schema", "storage_options", "metadata", "protocol", "cardinality"),
     *("id", "svg", "notes"),

@@ -12,7 +12,7 @@ from test_readme import DOCUMENTS, README, ROOT, blocks, python_blocks, run_page
 
 RUN = ("python", "sh")
 LANGUAGES = {*RUN, "py", "text"}
-"""`text` is never run. A block of another language, or of none, would be an example that no test knows of."""
+"""`text` is never run. A block of another language, or of none, would be an example that no test runs."""
 
 
 PAGES = sorted(page for page in DOCUMENTS if page != README)

@@ -23,7 +23,7 @@ Command = Callable[[DeltaTable], object]
 
 @pytest.fixture(autouse=True)
 def scheme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tables at faults://<name> lie in the store of that name; nobody waits in these tests."""
+    """Tables at faults://<name> are in the store of that name; these tests never wait."""
     monkeypatch.setattr("deltaic.transaction.attempts.PUT_WAITS", (0.0, 0.0))
     monkeypatch.setattr("deltaic.transaction.transaction.READ_WAITS", (0.0, 0.0))
     with deltaic.configure(log_stores={"faults": lambda location, options: _stores[location]}):
@@ -95,7 +95,7 @@ COMMANDS: dict[str, Command] = {
 def run(
     command: Command, store: NumberedStore, fail_at: int | None, fault: Fault, *, lasting: bool = False
 ) -> BaseException | None:
-    """The command on the table as it is when the faults begin; -> what it raised."""
+    """Runs the command on the table as it is when the faults begin, and returns the error that it raised."""
     location = place(store)
     table = DeltaTable(location)
     store.reset(fail_at, fault, lasting=lasting)
@@ -200,8 +200,8 @@ def test_one_fault_at_every_call_of_a_first_write(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", ["before", "after", "lost"])
 def test_one_fault_at_every_call_of_a_vacuum(fault: Fault) -> None:
-    """Whatever fails: the newest version is whole, and what a second vacuum leaves is what one without faults
-    leaves."""
+    """After any failure the newest version is whole, and a second vacuum leaves the same files as one without
+    faults."""
 
     def vacuum(table: DeltaTable) -> None:
         table.vacuum(retention=timedelta(0), enforce_retention=False)

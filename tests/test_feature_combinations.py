@@ -44,7 +44,7 @@ EXCLUSIVE: list[set[str]] = [
     {"icebergCompatV2", "icebergCompatV3"},
     {"icebergCompatV2", "deletionVectors"},
 ]
-# What deltalake's reader knows; a feature of writers never hinders it.
+# The features of deltalake's reader; a feature of writers alone is never an obstacle.
 READ_BY_DELTALAKE = {"deletionVectors", "columnMapping", "v2Checkpoint"}
 PAIRS = [pair for pair in itertools.combinations(PROPERTIES, 2) if set(pair) not in EXCLUSIVE]
 

@@ -38,7 +38,7 @@ class Disk:
     origin: Path
 
     def reset(self, pages: int | None) -> None:
-        """Brings the tables back and leaves room for so many pages; None for all."""
+        """Restores the tables and leaves room for this number of pages; None for all."""
         for path in self.root.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(self.origin, self.root, dirs_exist_ok=True)

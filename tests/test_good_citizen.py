@@ -232,7 +232,7 @@ def test_commits_are_logged(table: deltaic.DeltaTable, caplog: pytest.LogCapture
 
 
 def test_a_panic_that_is_caught_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    """arrow-rs panics on such a slice; the error says so, and nothing else does."""
+    """arrow-rs panics on such a slice; the error has its message, and nothing is printed."""
     nested = pa.record_batch({"s": [{"a": {"b": row}} for row in range(10)]}).slice(3, 5)
     with pytest.raises(InvalidArgumentError, match="cannot be imported"):
         deltaic.DeletionVector.from_rows([1]).filter(nested)

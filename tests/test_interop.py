@@ -217,7 +217,7 @@ COUNTS = {
     "canonicalized-paths-special-b": 0,
 }
 
-# Tables that no reader may accept, and what the error says.
+# Tables that no reader may accept, and the text of the error.
 REFUSED = {
     "crc-full": "numFiles of its checksum.*found 0; expected 10",  # of its log only the definition is there
     "crc-malformed": "not a Delta table",

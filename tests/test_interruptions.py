@@ -49,7 +49,7 @@ class Alarm:
         self.error: BaseException | None = None
 
     def set(self, error: BaseException, after: float | None = None) -> None:
-        """`after` seconds, or when somebody sends SIGALRM."""
+        """Sets the error to raise after `after` seconds, or when the process gets SIGALRM."""
         self.error = error
         if after is not None:
             signal.setitimer(signal.ITIMER_REAL, max(after, 1e-6))
@@ -269,7 +269,7 @@ def test_an_exception_while_a_commit_is_put(
     alarm.set(error("time is up"))
     with pytest.raises(error, match="time is up") as raised:
         deltaic.write(table, rows(2), mode="append")
-    # A put that has begun is not taken back: the caller is told that it is there.
+    # A put that has begun is not undone: the error has a note that it was committed.
     assert ids() == [1, 2]
     assert raised.value.__notes__ == ["signals://t: WRITE is committed as version 1; do not do it again"]
 
@@ -368,7 +368,7 @@ def test_whatever_a_store_raises_the_log_is_asked(error: type[BaseException], fa
 
 
 def endless(folder: Path) -> deltaic.Rows:
-    """A query that nobody waits for, over a table."""
+    """Returns a query over a table that runs practically without end."""
     table = deltaic.write(folder, pa.table({"k": range(200_000)}))
     return deltaic.sql(
         "select count(*) as n from t a join t b on a.k % 10 = b.k % 10 and a.k + b.k < 0", tables={"t": table}

@@ -144,7 +144,7 @@ def chain(error: BaseException | None) -> list[type[BaseException]]:
 
 @contextmanager
 def time_limit(seconds: float, error: type[Exception]) -> Iterator[None]:
-    """Raises in the middle of what it is around, where that takes longer."""
+    """Raises an error in the middle of the block if it takes longer."""
     inside = True
 
     def stop(number: int, frame: object) -> None:
@@ -289,7 +289,7 @@ class Oracle(RuleBasedStateMachine):
         """The rows as a table, or as a source that can be read once."""
         table = self.arrow(rows)
         batches = table.to_batches(max_chunksize=2)
-        if form == "reader" or not batches:  # of no batches at all nobody knows the columns
+        if form == "reader" or not batches:  # without batches the columns are unknown
             return pa.RecordBatchReader.from_batches(table.schema, iter(batches))
         return {"table": table, "generator": (batch for batch in batches), "iterator": iter(batches)}[form]
 
@@ -492,7 +492,7 @@ class Oracle(RuleBasedStateMachine):
         self.settle()
 
     def change_definition(self, table: deltaic.DeltaTable) -> None:
-        """Another writer's commit that stands against any change of rows, and changes none."""
+        """Makes another writer's commit, which conflicts with any change of rows, and changes none."""
         self.added += 1
         deltaic.DeltaTable(table.location).alter.set_properties({"note": str(self.added)})
 

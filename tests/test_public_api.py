@@ -107,7 +107,7 @@ def test_signature(line: str, table: Any) -> None:
 
 def test_the_names_of_the_package_are_the_listed_ones() -> None:
     listed = {line.partition("(")[0].partition(".")[0] for line in LINES} - {"alter", "optimize"}
-    # Types that come out of calls, or go into types: nothing of them is called by users.
+    # Types that calls return, or that other types contain: users call none of their members.
     assert set(deltaic.__all__) == listed | {
         "Array",
         "CommitCoordinator",

@@ -516,7 +516,7 @@ def test_a_stream_is_read_once_and_can_be_cancelled(root: Path) -> None:
     reader = stream.to_reader()
     reader.read_next_batch()
     stream.cancel()
-    # An end without an error would look like all the rows.
+    # An end without an error would look as if all rows were read.
     with pytest.raises(pa.ArrowInvalid, match="stopped by the user"):
         reader.read_all()
 

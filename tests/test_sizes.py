@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FILE, FUNCTION = 400, 60
 ROOM = 40
-"""Lines that a file of `LONGER` may grow beyond what stands there, so that a repaired bug needs no change of
-this list."""
+"""Number of lines by which a file of `LONGER` may exceed its entry, so that a small repair does not need a
+change of the list."""
 
 # Files above the bound: lines of code, and why one file is better for its readers than two.
 LONGER = {
@@ -75,7 +75,7 @@ def lines_of_python(text: str) -> set[int]:
 
 
 def lines_of_rust(text: str) -> int:
-    """Lines with code before the tests that stand at the end of a file."""
+    """Lines with code before the tests at the end of a file."""
     before = re.split(r"^#\[cfg\(test\)\]\nmod \w+ \{", text, maxsplit=1, flags=re.MULTILINE)[0]
     return sum(bool(line.strip()) and not line.strip().startswith("//") for line in before.split("\n"))
 

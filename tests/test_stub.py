@@ -15,7 +15,7 @@ from deltaic import _core
 STUB = Path(__file__).resolve().parent.parent / "python" / "deltaic" / "_core.pyi"
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))
 
-# Made by Python for every class, and said by a stub only where its type matters.
+# Python makes these for every class, and a stub has them only if their type matters.
 IMPLIED = {
     "__doc__",
     "__module__",
@@ -31,7 +31,7 @@ IMPLIED = {
     "__hash__",
     "__repr__",
 }
-# What the ellipses of compiled signatures stand for.
+# The values of the ellipses in compiled signatures.
 OPAQUE = {
     "ids": "()",
     "partition_columns": "()",

@@ -112,7 +112,7 @@ def test_one_path_twice_in_a_commit_is_reported(thousand: deltaic.DeltaTable, ki
 
 def test_wide_statistics_skip_but_do_not_answer(tmp_path: Path) -> None:
     """Deletion Vectors High Level Design, statistics with tightBounds=false: min and max still skip files,
-    numRecords is physical; a null count says something only when it is 0 or numRecords."""
+    numRecords is physical; a null count has a meaning only if it is 0 or numRecords."""
     data = pa.table(
         {"id": pa.array(range(100), pa.int64()), "n": pa.array([None] * 50 + [5] * 50, pa.int64())}
     )
@@ -185,8 +185,8 @@ def test_exactly_once_by_an_applications_transaction(tmp_path: Path) -> None:
 
 
 def test_rearrangement_is_no_change_of_data(tmp_path: Path) -> None:
-    """Delta Lake (VLDB 2020), section 4.3: OPTIMIZE says dataChange=false in every action, so that streams do
-    not see its rows again."""
+    """Delta Lake (VLDB 2020), section 4.3: OPTIMIZE writes dataChange=false in every action, so that streams
+    do not see its rows again."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2]}), properties=VECTORS)
     deltaic.write(table, pa.table({"id": [3]}), mode="append")
     table.delete("id = 1")

@@ -133,13 +133,13 @@ def test_a_forked_child_has_none() -> None:
 
 
 def held_places(places: worker._Places, threads: int, wanted: int) -> tuple[list[int], Callable[[], None]]:
-    """Starts threads that stay in their places. Returns those that got one, once there are as many as wanted,
-    and a function that lets all go and waits for them."""
+    """Starts threads that stay in their places. Returns the threads that got one, once `wanted` of them have
+    one, and a function that releases all and waits for them."""
     inside: list[int] = []
     go = threading.Event()
 
     def work() -> None:
-        with places.place(), places.place():  # a thread has one place, however often it asks
+        with places.place(), places.place():  # a thread has one place, however often it enters
             inside.append(threading.get_ident())
             go.wait(10)
 

@@ -27,8 +27,8 @@ Run = tuple[Callable[[], Any], int, Callable[[Any], object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`limits`: our seconds may be so many times the rival's, and `slack` seconds more; None where they are
-    only recorded. `seconds`: the most that a job without a rival may take."""
+    """`limits`: maximum ratio of our seconds to the rival's, plus `slack` seconds; None if they are only
+    recorded. `seconds`: maximum seconds of a job without a rival."""
 
     name: str
     limits: Mapping[str, float | None]
@@ -95,8 +95,8 @@ def timed(run: Run) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of a run, which may write byte code. What is installed has its byte code;
-    without this, each run would compile the one package that stands here as source."""
+    """Returns the environment of a run, which may write byte code. Installed packages have their byte code;
+    without this, each run would compile deltaic, which is here as source."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -160,7 +160,7 @@ def versions() -> dict[str, str]:
 
 
 def processor() -> str:
-    """The processor's name as the system knows it."""
+    """Returns the processor's name from the system."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -83,8 +83,8 @@ def by_threads(system: str, folder: str, commits: int) -> Appends:
 
 
 def by_processes(system: str, folder: str, commits: int) -> Appends:
-    """All processes begin at once, after each has made an append to a table of its own, which imports what it
-    needs."""
+    """All processes begin at the same time. Before, each makes an append to a table of its own, which imports
+    the modules that it needs."""
     command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
     writers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())

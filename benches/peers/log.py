@@ -42,7 +42,7 @@ FIELDS = (("id", "long"), ("x", "double"), ("s", "string"), ("p", "integer"))
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`seconds`, `memory`: ours may be so many times the rival's; None where they are only recorded."""
+    """`seconds`, `memory`: maximum ratio of ours to the rival's; None if they are only recorded."""
 
     name: str
     seconds: float | None = None

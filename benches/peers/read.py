@@ -66,7 +66,7 @@ def run(system: str, job: str, root: Path) -> Run:
 
 
 def through_vectors(system: str, job: str, root: Path) -> Run:
-    """The check is what both must say: how many rows the files have, less those that the vectors delete."""
+    """The check that both must pass: the number of rows of the files, less those that the vectors delete."""
     import deltaic
 
     name, _, columns = job.rpartition("_")

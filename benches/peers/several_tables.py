@@ -24,7 +24,7 @@ from typing import Any
 import deltaic
 
 LIMIT = 2.0
-"""A transaction may take so many times the three single commits."""
+"""Maximum ratio of a transaction's time to that of the three single commits."""
 NAMES = ("a", "b", "c")
 FIRST = {"id": list(range(1000)), "n": [0] * 1000}
 Tables = list[deltaic.DeltaTable]

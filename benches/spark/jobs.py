@@ -459,7 +459,7 @@ def main() -> None:
 
 
 def finish(place: Path | None, rows: int, pairs: int, results: list[dict[str, Any]], **more: Any) -> None:
-    """Writes the record, if one is wanted. SystemExit for a target that was missed."""
+    """Writes the record, if one is requested. Raises SystemExit for a target that was missed."""
     if place:
         import pyspark
 

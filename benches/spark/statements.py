@@ -52,7 +52,7 @@ QUERY = "SELECT count(*) AS n FROM {table} WHERE id < {first}"
 WARM, TIMED = 4, 8
 WARM_BATCHES, TIMED_BATCHES = 20, 40
 NAMED = 1.1
-"""Queries by name may take so many times as long as those by path."""
+"""Maximum ratio of the time of queries by name to that of queries by path."""
 JOBS = (
     *(Job(name=name, limits=jobs.against_delta(0.25)) for name in STATEMENTS),
     Job(name="merge_batches", limits=jobs.against_delta(0.5)),

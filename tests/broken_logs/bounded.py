@@ -96,7 +96,7 @@ def _table(path: str) -> deltaic.DeltaTable:
 
 
 def _rows(table: deltaic.DeltaTable) -> list[Any]:
-    """The rows by their first column, and what a user may ask besides."""
+    """The rows by their first column, and further results that a user may request."""
     rows = table.scan().to_arrow()
     table.files(deleted_rows=True).to_arrow()
     table.scan(where="a > 1").count()
@@ -169,7 +169,7 @@ def _answer(writer: int, operation: str, path: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         try:
             answer = {"value": OPERATIONS[operation](path)}
-        except BaseException as error:  # whatever it is, the test is told
+        except BaseException as error:  # each error is passed to the test
             parts = {name: getattr(error, name, None) for name in ("where", "found", "expected")}
             answer = {
                 "error": type(error).__name__,

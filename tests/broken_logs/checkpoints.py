@@ -98,7 +98,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None = None)
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:
-    """Objects as pyarrow wants maps: pairs."""
+    """Returns objects in the form in which pyarrow takes maps: pairs."""
     if isinstance(value, Mapping) and pa.types.is_map(kind):
         return list(value.items())
     if isinstance(value, Mapping) and pa.types.is_struct(kind):

@@ -39,7 +39,7 @@ def bomb(codec: str) -> bytes:
     """Bytes that unfold to UNFOLDED zeros."""
     if codec == "gzip":
         return gzip.compress(bytes(16 * MIB)) * (UNFOLDED // (16 * MIB))  # members, one behind the other
-    if codec == "snappy":  # stands for some twenty times its bytes, no more
+    if codec == "snappy":  # at most about twenty times as many bytes
         return bytes(pa.compress(bytes(64 * MIB), "snappy", asbytes=True))
     zeros = pa.py_buffer(memoryview(bytearray(UNFOLDED)))
     packed: bytes = pa.Codec(written_as(codec), compression_level=level(codec)).compress(zeros, asbytes=True)

@@ -12,7 +12,7 @@ from bounded import Bounded
 from healthy import AT_2, WITH_VECTORS, Case, Fails, Reads, Table, check
 
 HEALTHY = Reads(AT_2)
-LINE = f"{2:020}.json:3"  # where the add of version 2 stands
+LINE = f"{2:020}.json:3"  # the place of the add of version 2
 
 
 def add(**fields: Any) -> Callable[[Table], None]:

@@ -13,7 +13,7 @@ from bounded import Bounded
 from healthy import AT_2, FIELDS, METADATA, Case, Fails, Reads, Table, check, text
 
 HEALTHY = Reads(AT_2)
-LINE = f"{0:020}.json:3"  # where the definition stands
+LINE = f"{0:020}.json:3"  # the place of the definition
 
 
 def metadata(**fields: Any) -> Callable[[Table], None]:
@@ -21,7 +21,7 @@ def metadata(**fields: Any) -> Callable[[Table], None]:
 
 
 def schema(value: Any) -> Callable[[Table], None]:
-    """`value`: the schema's JSON as text, or what it stands for."""
+    """`value`: the schema's JSON as text, or the value that becomes this text."""
     return metadata(schemaString=value if isinstance(value, str) else json.dumps(value))
 
 

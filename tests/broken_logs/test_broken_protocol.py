@@ -12,7 +12,7 @@ from bounded import Bounded
 from healthy import AT_2, METADATA, PROTOCOL, WITH_VECTORS, Case, Fails, Reads, Table, check, text
 
 HEALTHY = Reads(AT_2)
-LINE = f"{0:020}.json:2"  # where the protocol stands
+LINE = f"{0:020}.json:2"  # the place of the protocol
 APPENDED = Reads([*AT_2, 100])
 
 

@@ -220,7 +220,7 @@ def test_a_transaction_over_several_tables_wins(tmp_path: Path, monkeypatch: pyt
 def test_it_loses_to_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whose commands do not tell this process that they began."""
+    """Commands of another process do not announce their beginning to this one."""
     with caplog.at_level(logging.DEBUG, "deltaic.commands"), compaction_held(monkeypatch) as staged:
         written(tmp_path)
         assert staged.wait(20)
@@ -242,7 +242,7 @@ def test_a_version_that_another_process_took_is_not_taken_for_its_own(
         table = written(tmp_path)
         assert staged.wait(20)
         delete.delete(DeltaTable(tmp_path)._snapshot, LocalEngine(), "id = 1")
-        turns._TABLES.reset()  # of another process this one does not know it
+        turns._TABLES.reset()  # like a command of another process, it is not registered here
     assert operations(tmp_path) == ["WRITE"] * FEW + ["DELETE"]
     with pytest.raises(DeltaConcurrentModificationException):
         table.update({"part": "9"}, "id = 1")
@@ -272,7 +272,7 @@ BY_STEP: dict[str, Callable[[DeltaTable], object]] = {
 def test_none_begins_between_the_snapshot_of_a_command_and_its_commit(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has read, or has to add again, would be in other files when it commits."""
+    """Files that the command has read, or must add again, would be replaced before it commits."""
     with monkeypatch.context() as patch:
         patch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 100)
         table = written(tmp_path)
@@ -311,7 +311,7 @@ def test_one_that_comes_when_its_files_were_taken_already_does_nothing(
 def test_the_log_names_the_version_that_was_compacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A compaction that a write asked for may begin after a later write."""
+    """A compaction that a write has scheduled may begin after a later write."""
     began, real = threading.Event(), giving_way.compaction
 
     def late(committed: Any) -> Any:

@@ -42,7 +42,7 @@ class RuleCase:
         table = pa.Table.from_pylist(
             [{"id": number, "v": value} for number, value in rows], schema=pa.schema(self.schema)
         )
-        # The types alone: that a column takes no null is what the table must know.
+        # Only the types: the table must itself check that a column has no null.
         return table.cast(pa.schema([pa.field(item.name, _nullable(item.type)) for item in table.schema]))
 
 
@@ -193,7 +193,7 @@ EMPTY_WAYS: dict[str, Callable[[DeltaTable], object]] = {
 def test_an_empty_partition_value_is_null_for_every_rule(
     tmp_path: Path, session: Any, vectors: bool, way_in: str
 ) -> None:
-    """PROTOCOL.md, "Partition Value Serialization": the empty text stands for null."""
+    """PROTOCOL.md, "Partition Value Serialization": the empty text means null."""
     schema = Schema.from_ddl("id bigint, p string NOT NULL, q string")
     properties = {"delta.enableDeletionVectors": vectors}
     made = DeltaTable.create(tmp_path / "t", schema, partition_by=["p", "q"], properties=properties)

@@ -397,7 +397,7 @@ def test_vectors_of_version_3(tmp_path: Path) -> None:
         each["cardinality"] for each in converted.files().to_arrow()["deletion_vector"].to_pylist()
     ) == [2, 3]
     deltalake = pytest.importorskip("deltalake")
-    # Reads no vectors: nobody is shown deleted rows.
+    # deltalake reads no vectors: an error, so that it shows no deleted rows.
     with pytest.raises(deltalake.exceptions.DeltaProtocolError):
         deltalake.DeltaTable(folder_of(table)).to_pyarrow_table()
 

@@ -138,7 +138,7 @@ def hive_table(folder: Path) -> Table:
     pq.write_table(pa.table({"id": [1]}), path)
     data = path.read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    # Of the size that the manifest says.
+    # Its size is that in the manifest.
     path.write_bytes(data[:footer] + bytes(size - len(data)) + data[footer:])
     return table
 

@@ -21,7 +21,7 @@ def batch(ids: list[int], parts: list[str | None]) -> pa.Table:
 
 
 def by_manifests(folder: Path) -> dict[str, list[int]]:
-    """The ids that a reader finds that knows manifests alone, by the folder of each."""
+    """Returns the ids that a reader of the manifests alone finds, by the folder of each."""
     found: dict[str, list[int]] = {}
     root = folder / "_symlink_format_manifest"
     for manifest in root.rglob("manifest"):
@@ -39,7 +39,7 @@ def test_on_demand(tmp_path: Path) -> None:
     deltaic.write(table, batch([4, 5], ["a b", "new"]), mode="append")
     table.delete("id = 3")
     assert "p=new" not in by_manifests(tmp_path)
-    old.generate()  # the newest version, whatever the object shows
+    old.generate()  # the newest version, also if the object is at an older one
     assert by_manifests(tmp_path) == {"p=a b": [1, 4], "p=x%2Fy%3Dz": [2], "p=new": [5]}
     with pytest.raises(InvalidArgumentError, match="symlink_format_manifest"):
         table.generate("other")

@@ -170,7 +170,7 @@ def test_repair(tmp_path: Path) -> None:
 
 
 def test_repair_of_a_shallow_clone(tmp_path: Path) -> None:
-    """The files of a clone lie in the folder of its source, an allowed root. Without that they are not
+    """The files of a clone are in the folder of its source, an allowed root. Without that root they are not
     checked, and kept."""
     source = deltaic.write(tmp_path / "source", batch(1), partition_by=None)
     deltaic.write(source, batch(2), mode="append")
@@ -218,7 +218,7 @@ def test_repair_of_lost_vectors(tmp_path: Path, inline: bool) -> None:
             "deletionVectorFileMissing": True,
         }
     ]
-    assert ids(table) == [3]  # nobody knows which rows of the other file were deleted
+    assert ids(table) == [3]  # the deleted rows of the other file are not known
     assert table.history()[0]["operationMetrics"] == {"numRemovedFiles": "1"}
 
 
@@ -300,7 +300,7 @@ def test_create_or_replace_keeps_mapped_ids_of_columns_of_the_same_type(tmp_path
 
 
 def test_create_or_replace_keeps_row_tracking_and_the_choice_of_vectors(tmp_path: Path) -> None:
-    """As in delta-spark: a table without deletion vectors stays readable for readers that know none."""
+    """As in delta-spark: readers without support for deletion vectors can still read a table without them."""
     without = {"delta.enableDeletionVectors": False}
     deltaic.write(tmp_path / "a", batch(1), properties=without)
     replaced = DeltaTable.create(tmp_path / "a", "id bigint", mode="overwrite")
@@ -317,7 +317,7 @@ def test_create_or_replace_keeps_row_tracking_and_the_choice_of_vectors(tmp_path
         tmp_path / "b", "id bigint", mode="overwrite", properties={"delta.enableRowTracking": False}
     )
     assert suspended.metadata.configuration["delta.enableRowTracking"] == "false"
-    # deletion vectors, which Iceberg's readers of version 2 do not know, are not taken over
+    # deletion vectors, which Iceberg's version 2 does not have, are omitted
     deltaic.write(tmp_path / "c", batch(1), properties={"delta.enableDeletionVectors": True})
     compatible = {"delta.enableIcebergCompatV2": True, "delta.columnMapping.mode": "name"}
     replaced = DeltaTable.create(tmp_path / "c", "id bigint", mode="overwrite", properties=compatible)

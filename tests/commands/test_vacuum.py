@@ -248,7 +248,7 @@ def test_keep_versions(tmp_path: Path) -> None:
 def test_hidden_names_stay_but_not_partitions_that_look_like_it(tmp_path: Path) -> None:
     data = pa.table({"id": pa.array([1], pa.int64()), "_part": ["x"]})
     table = deltaic.write(tmp_path, data, partition_by="_part")
-    # Our own files never lie in a folder that begins so; another writer's do.
+    # No folder of deltaic begins with an underscore; those of another writer may.
     removed = files(tmp_path)
     assert not any(name.startswith("_") for name in removed)
     deltaic.write(table, data, mode="overwrite")
@@ -279,7 +279,7 @@ def test_what_a_killed_writer_left_half_written_goes(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"x")
     assert gone(table) == set()  # too young: its writer may be at work
     time.sleep(0.01)
-    assert gone(table, **ZERO) == set(half)  # nobody deletes the commit that another writer is about to make
+    assert gone(table, **ZERO) == set(half)  # the commit that another writer is about to make is kept
     for name in half:
         (tmp_path / name).write_bytes(b"x")
     age(tmp_path, 100)

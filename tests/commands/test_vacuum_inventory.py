@@ -38,7 +38,7 @@ def files(folder: Path) -> set[str]:
 
 
 def inventory_of(folder: Path, prefix: str | None = None) -> pa.Table:
-    """All that lies in the folder, its log too."""
+    """Returns all files in the folder, including those of its log."""
     prefix = str(folder) if prefix is None else prefix
     rows = []
     for path in sorted(folder.rglob("*")):
@@ -113,7 +113,7 @@ def test_what_goes_is_what_a_listing_finds(table: DeltaTable, prefix: str) -> No
 
 
 def test_files_of_retained_versions_stay(table: DeltaTable) -> None:
-    """Tombstones and files are of this minute, whatever an inventory says of their age."""
+    """Tombstones and files are of this minute, even if an inventory gives them another age."""
     root = Path(table.location)
     old = [entry(f"{root}/{path}") for path in files(root)]
     unknown = {"left behind.parquet", "part=ü/left.parquet"}

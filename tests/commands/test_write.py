@@ -400,7 +400,7 @@ def test_a_source_that_fails_leaves_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_batches_that_differ_are_refused(tmp_path: Path, second: pa.RecordBatch, message: str) -> None:
-    """An Arrow stream says its schema once: what does not keep to it would be read as something else."""
+    """An Arrow stream declares its schema once: a batch of another schema would be misread."""
     with pytest.raises(SchemaMismatchError, match=message):
         deltaic.write(tmp_path / "t", [batch(1).to_batches()[0], second])
     assert not DeltaTable.exists(tmp_path / "t")

@@ -37,7 +37,7 @@ def test_rows_of_a_table(tmp_path: Path) -> None:
 
 
 class Rows:
-    """A source of rows that is no Arrow table, so that DuckDB knows nothing of it."""
+    """A source of rows that is not an Arrow table, so that DuckDB has no information about it."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table

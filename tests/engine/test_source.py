@@ -295,7 +295,7 @@ def test_values_of_pandas_that_arrow_has_not(tmp_path: Path) -> None:
     for values in ([1, "a"], [1 + 2j, 2], [object(), None]):
         with pytest.raises(SchemaMismatchError, match="column x") as caught:
             deltaic.write(tmp_path / "t", pd.DataFrame({"n": [1, 2], "x": values}))
-        assert "found object" not in str(caught.value)  # which says nothing about the values
+        assert "found object" not in str(caught.value)  # the type gives no information on the values
 
 
 @pytest.mark.parametrize(("value", "kind"), [(object(), pl.Object), (1, pl.Int128), (1, pl.UInt128)])

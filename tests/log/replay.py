@@ -23,7 +23,8 @@ class State:
     protocol: dict[str, Any] | None = None
 
     def apply(self, lines: Iterable[dict[str, Any]]) -> None:
-        """One commit. Its adds and removes have different keys, so that their order says nothing."""
+        """Applies one commit. Its adds and removes have different keys, so that their order does not
+        matter."""
         for line in lines:
             for name, action in line.items():
                 if name == "add":

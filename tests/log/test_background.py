@@ -51,7 +51,7 @@ def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) 
     assert all(snapshot.store.head(checkpoint_path(version)) is None for version in range(5))
     release.set()
     assert background.wait(10)
-    # The first was under way, the newest waited for it; what lay between is in the newest.
+    # The first was running, and the newest waited for it; the newest contains the commits between them.
     there = [version for version in range(5) if snapshot.store.head(checkpoint_path(version)) is not None]
     assert there == [1, 4]
     assert paths(Snapshot.load(snapshot.store)) == [f"{number}.parquet" for number in range(1, 5)]

@@ -241,7 +241,7 @@ def test_many_writers(place: Path, coordinator: FileCoordinator) -> None:
 
 
 class Answers:
-    """A coordinator whose `ratify` does what `behave` says, the next time."""
+    """A coordinator whose next `ratify` behaves as `behave` says."""
 
     def __init__(self, inner: FileCoordinator, behave: Any) -> None:
         self.inner, self.behave = inner, behave

@@ -140,7 +140,7 @@ def test_one_checkpoint_of_a_table_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_checkpoint_that_arrives_short_is_an_error() -> None:
     class Short:
-        """The core's snapshot, but the file is not what it says."""
+        """The core's snapshot, except that the file differs from its description."""
 
         def __init__(self, core: object) -> None:
             self._core = core

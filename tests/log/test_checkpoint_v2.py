@@ -30,7 +30,7 @@ V2 = {"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "1000"}
 
 
 def table(files: int, store: Store | None = None, **properties: str) -> Snapshot:
-    """One commit with so many files."""
+    """Makes a table by one commit of `files` files."""
     snapshot = create(store or memory_store(), properties={**V2, **properties})
     return append(snapshot, *(f"{number}.parquet" for number in range(files)), ids=(1, 2))
 

@@ -115,7 +115,7 @@ def test_the_newest_version_never_expires(tmp_path: Path) -> None:
 
 
 def test_the_version_of_the_cutoff_stays(tmp_path: Path) -> None:
-    """PROTOCOL.md: what the table was at the midnight that begins the retention can still be asked for."""
+    """PROTOCOL.md: the state of the table at the midnight that begins the retention can still be read."""
     snapshot = aged(tmp_path, [40, 35, 30, 5], {1, 2})
     # Commit 2 is 30 days old at noon: at the midnight before, the table was at version 1.
     cleanup.clean(snapshot, now=NOW * 1000)
@@ -143,8 +143,7 @@ def test_ranges_that_begin_with_the_checkpoint_or_before_go(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("before", "cleaned"), [(0, True), (3, True), (4, True), (5, False)])
 def test_protected_checkpoints_go_at_once_or_not_at_all(tmp_path: Path, before: int, cleaned: bool) -> None:
-    """An upgrade in version 1 to a protocol that nobody supports; version 4 is what the log would begin
-    with."""
+    """Version 1 upgrades to a protocol that no reader supports; the log would begin with version 4."""
     snapshot = aged(tmp_path, [100, 90, 80, 70, 60, 5], {2, 4})
     first = tmp_path / commit_path(1)
     unheard = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["unheardOf"]}}

@@ -60,8 +60,8 @@ def check(table: DeltaTable) -> StaticTable:
 
 
 def check_summaries(iceberg_table: StaticTable) -> None:
-    """The totals of a snapshot are those of the one before, with what it added and without what it took
-    away."""
+    """The totals of a snapshot are those of the one before, plus the added and minus the deleted rows and
+    files."""
     known: dict[Any, dict[str, int]] = {None: {}}
     for snapshot in iceberg_table.snapshots():
         numbers = {name: int(text) for name, text in snapshot.summary.additional_properties.items()}
@@ -231,7 +231,7 @@ def test_types(path: str) -> None:
 
 
 def test_null_lists_of_structs(path: str) -> None:
-    """PyIceberg 0.12 shows them as empty: the page on UniForm says so. The file has nulls."""
+    """PyIceberg 0.12 shows nulls as empty values, as the page on UniForm says. The file has nulls."""
     import pyarrow.parquet as pq
 
     lists = pa.array([[{"k": 1}], None], pa.list_(pa.struct([("k", pa.int64())])))
@@ -330,7 +330,7 @@ def test_columns_change(path: str) -> None:
 
 
 def test_floats_that_become_doubles(path: str) -> None:
-    """Statistics of the file say 0.7, its float is 0.699999988079071."""
+    """The file's statistics have 0.7, and its float is 0.699999988079071."""
     table = made(
         path,
         pa.table({"real": pa.array([0.7], pa.float32())}),
@@ -358,7 +358,7 @@ def test_each_type_of_a_manifest_has_a_name_of_its_own(path: str) -> None:
 
 
 def test_vectors_of_version_3(path: str) -> None:
-    """The entry of a vector names its very bytes in Delta's file, framed as Iceberg wants them."""
+    """The entry of a vector names its own bytes in Delta's file, in the frame that Iceberg requires."""
     deltaic.write(path, NUMBERS, properties={**UNIFORM_V3, "delta.enableDeletionVectors": "true"})
     table = DeltaTable(path)
     found = check(table)
@@ -480,8 +480,8 @@ def test_a_file_that_came_and_went_while_no_metadata_was_written(
 def test_a_store_that_fails_leaves_what_was_there(
     path: str, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and
-    the next commit repairs."""
+    """If any request for the metadata fails, the commit stays, readers see one version or the other, and the
+    next commit repairs the metadata."""
     table = made(path, NUMBERS)
     count = 0
     original = iceberg.DocumentWriter

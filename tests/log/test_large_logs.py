@@ -127,7 +127,7 @@ def add(number: int, draw: random.Random) -> dict[str, Any]:
 
 
 def log_of(count: int, seed: int = 1) -> Store:
-    """A log of one commit of so many files, and of a second one that removes some and adds others."""
+    """Makes a log of one commit with `count` files, and of a second one that removes some and adds others."""
     draw, store = random.Random(seed), memory_store()
     actions = [add(number, draw) for number in range(count)]
     lines = [
@@ -189,8 +189,8 @@ def predicates(draw: random.Random, count: int) -> Iterator[dict[str, Any]]:
 
 
 def same(held: _core.Snapshot, left: _core.Snapshot, seed: int, count: int) -> None:
-    """Equal answers: the same files. Typed statistics may tell more than JSON that says nothing, never of a
-    file that JSON keeps."""
+    """Checks that both select the same files. Typed statistics may rule out a file that has none as JSON, but
+    never one that its JSON keeps."""
     assert (left.file_count, left.size_in_bytes, left.num_records) == (
         held.file_count,
         held.size_in_bytes,
@@ -349,7 +349,7 @@ def test_typed_statistics_of_another_type_decide_nothing_wrong(name: str, other:
 
 
 def test_row_groups_that_cannot_match_are_not_decoded() -> None:
-    """Their pages are spoiled, which nobody sees who need not look."""
+    """The pages of these row groups are damaged, which is an error only if they are read."""
     store = memory_store()
     snapshot = create(store)
     for number in range(4):
@@ -468,8 +468,7 @@ def test_a_version_that_advances_needs_no_file_of_the_log_but_the_new_commit(
     store.delete([checkpoint_path(3)])
     advanced = snapshot.advance(4)
     assert (advanced.version, advanced.protocol, advanced.metadata) == (4, after.protocol, after.metadata)
-    # Which files live is asked of the checkpoint, once; from then on what a commit says is all that is
-    # needed.
+    # The checkpoint is read once for the live files; from then on the new commits are all that is needed.
     store.put(checkpoint_path(3), kept)
     advanced = opened(store, monkeypatch)
     assert (advanced.core.file_count, advanced.core.size_in_bytes) == (
@@ -578,7 +577,8 @@ def test_a_checkpoint_whose_paths_cannot_be_read_gives_way_to_the_commits(
 def test_the_rows_of_a_checkpoint_that_are_no_files_are_found_wherever_they_are(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other writers put them anywhere; a row group says how many it has, not where."""
+    """Other writers put such actions at any position; the statistics of a row group have their number, but
+    not their positions."""
     store = memory_store()
     snapshot = create(store)
     for number in range(3):

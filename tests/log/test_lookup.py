@@ -268,7 +268,7 @@ def test_any_log(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_walk_of_commands(tmp_path: Path, seed: int) -> None:
-    """A reader that looks names up sees the same files after each command as one that lists the folder."""
+    """A reader that looks up names finds the same files after each command as one that lists the folder."""
     choose = random.Random(seed)
     retentions = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
     properties = {"delta.checkpointInterval": "4", **dict.fromkeys(retentions, "interval 0 hours")}

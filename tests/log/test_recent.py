@@ -232,7 +232,8 @@ def test_not_too_many_commits_are_left_unread(table: Path, monkeypatch: pytest.M
 def test_commands_give_the_same_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Random commands of four threads, then of one, with the versions that this process knows and without."""
+    """Random commands of four threads, then of one, with and without the versions that this process has
+    cached."""
     outcomes = []
     for name in ("with", "without"):
         if name == "without":

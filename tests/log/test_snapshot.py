@@ -347,8 +347,8 @@ def test_what_follows_from_the_definition_is_kept_until_it_changes() -> None:
 
 
 def test_the_history_of_many_commits_is_that_of_each() -> None:
-    """Commits are read at once, few first: what comes out is what reading one after the other gives, at every
-    length and limit."""
+    """Commits are read in parallel, a few first: the result is that of reading them one after the other, at
+    every length and limit."""
     snapshot = table(40)
     each = [history.commit_info(snapshot.store, version) for version in range(41)]
     for limit in (None, 0, 1, 16, 17, 41, 100):

@@ -18,8 +18,8 @@ from deltaic.protocol.schema import Struct
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """Two files, as a writer that knows collations leaves them: `name` ignores case, `st.x` does, too,
-    `plain` says that it is of bytes."""
+    """Two files as a writer with support for collations makes them: `name` and `st.x` ignore case, `plain`
+    declares that it compares bytes."""
     for n, names in enumerate((["a", "B"], ["C", "d"])):
         data = {
             "id": [2 * n, 2 * n + 1],

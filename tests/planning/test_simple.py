@@ -29,7 +29,7 @@ ENGINE = LocalEngine()
 
 
 def flat(node: dict[str, Any]) -> dict[str, Any]:
-    """AND of ANDs as one AND, and so OR: which operand stands in which bracket means nothing."""
+    """Flattens ANDs of ANDs to one AND, and likewise ORs: the nesting of operands has no meaning."""
     if node["op"] not in ("and", "or"):
         return {**node, "arg": flat(node["arg"])} if "arg" in node else node
     args = [

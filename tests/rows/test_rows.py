@@ -229,7 +229,7 @@ def test_dataset_pushes_filters(table: DeltaTable, live: pa.Table) -> None:
         columns={"twice": pc.add(ds.field("id"), ds.field("id"))}, filter=ds.field("id") < 3
     )
     assert doubled["twice"].to_pylist() == [0, 2, 4]
-    odd = pc.equal(pc.bit_wise_and(ds.field("id"), 1), 1)  # nothing that the predicate tree can say
+    odd = pc.equal(pc.bit_wise_and(ds.field("id"), 1), 1)  # the predicate tree cannot express it
     assert dataset.count_rows(filter=odd) == sum(1 for value in live["id"].to_pylist() if value % 2)
     with pytest.raises(KeyError):
         dataset.to_table(columns=["nope"])

@@ -75,7 +75,7 @@ class World:
             raise failures[0]
 
     def pass_time(self) -> None:
-        """As much time goes by as nobody works for longer than WORK_MS."""
+        """Advances the clock by at most 2 * WORK_MS, so that no command works for longer than WORK_MS."""
         most = min([2 * WORK_MS, *(since + WORK_MS - self.now for since in self.working.values())])
         self.now += max(most, 0)
 
@@ -176,7 +176,7 @@ class ActorStore:
         return True
 
     def _replace(self, path: str, data: bytes, there: bool) -> bool:
-        """A store that looks first and then writes."""
+        """Writes an object as a store does that first checks and then writes."""
         if not there:
             self.world.objects[path] = (data, self.world.now)
         return not there

@@ -91,7 +91,7 @@ class Run:
         self._create()
         self.world.faults = faults
         count = actors or self.random.randint(2, 6)
-        # As many random numbers for an actor as it needs, whatever the others do.
+        # Each actor has its own seed, so that its random numbers do not depend on the other actors.
         seeds = [self.random.randrange(1 << 30) for _ in range(count)]
         with mock.patch("deltaic.commands.vacuum.Transaction", partial(Transaction, sleep=lambda _: None)):
             self.world.run(
@@ -395,7 +395,7 @@ class Run:
                 self.problems.append(f"a stream gave {follower.paths} instead of {expected}")
 
     def _check_checkpoints(self, store: _core.Store) -> None:
-        """Every checkpoint is what the commits say."""
+        """Checks that every checkpoint has the state of its commits."""
         for path in [each for each in self.world.objects if ".checkpoint." in each]:
             version = int(path.split("/")[1][:20])
             by_commits = [(each, f"_delta_log/{each:020}.json") for each in range(version + 1)]

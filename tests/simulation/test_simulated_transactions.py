@@ -91,10 +91,10 @@ class DoneByActor:
 
 
 class Run:
-    """One seed. `problems`: what does not hold.
+    """The run of one seed. `problems`: the violated invariants.
 
     A table is a set of files; a transaction adds one file with its own name to each of its tables, and may
-    take one away that it has read. So the files of a version say which transactions it has.
+    remove one that it has read. So the files of a version show which transactions it has.
     """
 
     def __init__(self, seed: int, *, faults: float = 0.1) -> None:
@@ -103,9 +103,9 @@ class Run:
         self.root = f"simtables://{next(_worlds)}"
         self.problems: list[str] = []
         self.told: dict[str, str] = {}
-        """Name of a commit's file -> what its writer was told."""
+        """Name of a commit's file -> the outcome that its writer got."""
         self.parts: dict[str, tuple[str, ...]] = {}
-        """And its tables."""
+        """Name of a commit's file -> the tables of its transaction."""
         self.taken: dict[tuple[str, str], str] = {}
         """(Name, table) -> the file that it takes away."""
         self.names = "abc"[: self.random.randint(2, 3)]

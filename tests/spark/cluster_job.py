@@ -22,8 +22,8 @@ from deltaic.log import references
 
 
 def dying_once(marker: str) -> Any:
-    """A function of one value, which it gives back, that ends its executor, Java and all, the first time that
-    anybody calls it."""
+    """Returns a function of one value that returns it, and ends its executor, with its JVM, on its first
+    call."""
 
     def each(value: Any) -> Any:
         import os
@@ -95,7 +95,7 @@ def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:
     rows = sorted((row["id"], row["x"]) for row in table.scan().to_arrow().to_pylist())
     last = table.history(1)[0]["operation"]
     read = sorted(map(tuple, deltaic.DeltaTable(path, spark=spark).scan().to_spark().collect()))
-    # Whatever is not named by a version is vacuum's: after it, just the files of the last one are left.
+    # VACUUM deletes each file that no version names: after it, only the files of the last version are left.
     table.vacuum(retention=timedelta(0), enforce_retention=False)
     live = {os.path.relpath(each, path) for each in table.files().to_arrow()["location"].to_pylist()}
     live |= set(

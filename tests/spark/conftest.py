@@ -25,8 +25,8 @@ def application() -> Any:
 
 @pytest.fixture(autouse=True)
 def enabled_session_of_the_test_alone() -> Iterator[None]:
-    """Sessions of an application that nobody has enabled are as the one enabled last; the next test begins as
-    this one did."""
+    """A session that was not enabled itself behaves like the one that was enabled last; this fixture restores
+    the state before the test."""
     before = getattr(application(), ENABLED, None)
     yield
     if (active := application()) is not None:

@@ -69,7 +69,7 @@ STEPS: dict[str, Callable[[DeltaTable], Any]] = {
 
 @pytest.mark.parametrize(("native", "vectors"), [("auto", True), ("auto", False), ("never", True)])
 def test_every_command_keeps_nested_values(tmp_path: Path, spark: Any, native: str, vectors: bool) -> None:
-    # The driver writes nothing and collects no row ids there: tasks do, whatever the number of rows.
+    # The driver writes no rows and collects no row ids: tasks do, for any number of rows.
     tasks = spark.newSession()
     setattr(tasks, SETTING, native)
     for setting, value in ((DRIVER_ROWS, 0), (DRIVER_ROW_IDS, 0), ("spark.sql.shuffle.partitions", 1)):

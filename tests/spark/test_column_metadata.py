@@ -156,7 +156,7 @@ def test_bounded_text_is_refused_where_it_is_too_long(tmp_path: Path, session: A
 
 
 def test_not_null_is_shown_and_does_not_go_into_a_copy(tmp_path: Path, session: Any, spark: Any) -> None:
-    """By Spark's public interfaces alone a DataFrame cannot say so."""
+    """With Spark's public interfaces alone a DataFrame cannot express it."""
     path, copy = str(tmp_path / "t"), str(tmp_path / "copy")
     session.sql(
         f"CREATE TABLE delta.`{path}` (id INT NOT NULL, st STRUCT<a: INT NOT NULL, b: INT> NOT NULL, p INT)"

@@ -42,7 +42,7 @@ def rows(table: DeltaTable) -> list[tuple[Any, ...]]:
 
 
 def test_texts(spark: Any) -> None:
-    """Spark has been asked whether it reads the same expression in each."""
+    """Spark itself has parsed each text to the same expression."""
     from pyspark.sql import functions as F
 
     frame = spark.sql("SELECT 1 AS id, array(1) AS a, named_struct('x y', 1) AS `s t`").alias("q")

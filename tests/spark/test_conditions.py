@@ -1860,7 +1860,7 @@ def test_the_table_says_no_condition_in_two_ways() -> None:
 
 
 def test_names_of_the_catalog(session: Any, tmp_path: Path) -> None:
-    """A name that is taken, and one that nobody has, for each call that makes or replaces a table."""
+    """A name that is taken, and one that no table has, for each call that makes or replaces a table."""
     from pyspark.errors import AnalysisException
 
     rows = session.range(1)

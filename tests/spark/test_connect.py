@@ -25,8 +25,8 @@ PORT = 15002
 """Of every server that PySpark starts."""
 HERE = Path(__file__).parent
 RUN = "import os, sys, pytest; code = pytest.main(sys.argv[1:]); sys.stdout.flush(); os._exit(code)"
-"""Without the interpreter's clean-up: PySpark's client of Connect waits in it for ever for sessions that
-nobody stopped."""
+"""Exits without the interpreter's clean-up, in which PySpark's client of Connect waits for ever for sessions
+that were not stopped."""
 FILES = (
     "connect_cases.py",
     "test_conditions.py",
@@ -59,7 +59,7 @@ OTHERWISE = {
 
 @pytest.mark.timeout(1800)
 def test_on_a_server_of_connect(tmp_path: Path) -> None:
-    """What these files say of classic sessions holds, but for what is said above."""
+    """The tests of these files for classic sessions also hold on Connect, with the exceptions above."""
     package = str(Path(str(deltaic.__file__)).parent.parent)
     with socket.socket() as other:
         if other.connect_ex(("localhost", PORT)) == 0:

@@ -30,7 +30,7 @@ def rows(table: Any) -> list[str]:
 
 
 def readable() -> Iterator[tuple[str, Any]]:
-    """Path and rows of each table that is not refused: what is, nobody need read."""
+    """Yields path and rows of each table that is not refused."""
     for log in sorted(GOLDEN.rglob("_delta_log")):
         with contextlib.suppress(DeltaError):
             yield str(log.parent), DeltaTable(log.parent).scan().to_arrow()

@@ -87,7 +87,7 @@ def parts(feed: Feed, count: int, first: int = 0, **columns: int) -> DeltaTable:
 
 
 def commit_at(feed: Feed, version: int, seconds: int) -> None:
-    """Makes the log say that a version was committed at a time, in seconds since 1970."""
+    """Sets the time at which the log shows that a version was committed, in seconds since 1970."""
     os.utime(feed.path / "_delta_log" / f"{version:020}.json", (seconds, seconds))
 
 

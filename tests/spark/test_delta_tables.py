@@ -202,7 +202,7 @@ def test_an_insert_of_a_merge_into_itself_has_the_columns_of_the_source(spark: A
     not-matched clauses"."""
     table = DeltaTable.forPath(spark, path).alias("t")
     target = table.toDF()
-    if not is_classic_frame(target):  # on Spark Connect, only the server knows the columns
+    if not is_classic_frame(target):  # on Spark Connect, only the server has the columns
         return
     merge = table.merge(target.filter("id = 1").alias("s"), "t.id = s.id AND false")
     with pytest.raises(UnsupportedFeatureError, match="of target and source alike") as refused:
@@ -240,7 +240,7 @@ def test_merge_with_an_alias_below_a_projection(spark: Any, path: str) -> None:
         made.withColumn("amount", F.col("amount") + 1).withColumn("more", F.lit(2.0)),
         made.withColumnsRenamed({"amount": "more"}),
     ]
-    if is_classic_frame(made):  # on Spark Connect, only the server knows which columns a SELECT keeps
+    if is_classic_frame(made):  # on Spark Connect, only the server finds the columns that a SELECT keeps
         below += [
             made.select("id", F.lit(4.0).alias("more")),
             made.groupBy("s.id").agg(F.max("amount").alias("more")),
@@ -264,7 +264,7 @@ def test_merge_with_a_join_of_two_aliases(spark: Any, path: str) -> None:
     table = DeltaTable.forPath(spark, path)
     merge = table.alias("t").merge(both, "t.id = s.id AND `U`.key = 1")
     merge = merge.whenMatchedUpdate("u.more > 1", {"amount": "u.more + s.amount + t.amount"})
-    if not is_classic_frame(made):  # on Spark Connect, only the server knows the aliases of a join
+    if not is_classic_frame(made):  # on Spark Connect, only the server has the aliases of a join
         with pytest.raises(InvalidArgumentError, match="cannot be resolved"):
             merge.execute()
         return
@@ -474,7 +474,7 @@ def test_what_a_builder_refuses(spark: Any, tmp_path: Path) -> None:
 
 
 def test_errors_have_the_words_of_delta_spark(spark: Any, path: str) -> None:
-    """The texts that delta-spark's own tests look for (python/delta/tests/test_deltatable.py)."""
+    """The texts that delta-spark's own tests expect (python/delta/tests/test_deltatable.py)."""
     table = DeltaTable.forPath(spark, path)
     merge = table.merge(spark.range(1).withColumnRenamed("id", "k"), "id = k")
     column = "must be a Spark SQL Column or a string"

@@ -145,7 +145,7 @@ def test_one_version_within_a_query(session: Any, place: str, monkeypatch: pytes
 
 
 def test_changes_of_the_columns(session: Any, place: str) -> None:
-    """Columns that are added do no harm; others say so."""
+    """Added columns are no error; other changes of columns are."""
     from pyspark.errors import AnalysisException
 
     frame = load(session, place)
@@ -185,7 +185,7 @@ def test_a_table_made_anew_at_the_same_place(session: Any, place: str) -> None:
 
     frame = load(session, place)
     shutil.rmtree(place)
-    with pytest.raises(AnalysisException) as raised:  # though it comes out of the JVM
+    with pytest.raises(AnalysisException) as raised:  # it is raised in the JVM
         frame.count()
     assert (raised.value.getCondition(), raised.value.getSqlState()) == ("PATH_NOT_FOUND", "42K03")
     for each in range(4):

@@ -130,8 +130,8 @@ def test_reading_by_public_interfaces(session: Any, folder: Path, monkeypatch: p
 def test_large_vectors_go_to_their_own_tasks(
     session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks do not reach the store, so rows and vectors meet in a shuffle: nobody is sent the vectors of all
-    files, and the rows, their ids and what changes of them are the same."""
+    """Tasks cannot read the store, so a shuffle joins rows and vectors: no task gets the vectors of all
+    files, and the rows, their ids and changes are the same."""
     data = pa.table(
         {"id": range(3000), "part": [i // 1000 for i in range(3000)], "name": [f"n{i}" for i in range(3000)]}
     )

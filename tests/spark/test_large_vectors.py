@@ -27,9 +27,9 @@ BLOCKS = 128
 """In each file, of 65,536 rows and 8 KB of its vector each."""
 BLOCK = 65_536
 READ = np.r_[:8, 120:128]
-"""Blocks whose rows the job asks for."""
+"""Blocks whose rows the job reads."""
 IN_ONE = 64
-"""Vectors that lie in one file."""
+"""Number of vectors in one file."""
 
 Expected = list[list[int]]
 

@@ -376,7 +376,7 @@ def test_char_columns_are_compared_with_their_spaces(tmp_path: Path, session: An
 
 
 def test_batches_of_a_stream(tmp_path: Path, session: Any, done: list[bool]) -> None:
-    """Spark does not know how large a batch is before it has run."""
+    """Spark has no size of a batch before it has run."""
     import deltaic.spark
 
     deltaic.spark.enable(session)

@@ -332,7 +332,7 @@ def test_upkeep_and_descriptions(session: Any) -> None:
 
 
 def test_entries_are_described(session: Any, tmp_path: Path) -> None:
-    """DESCRIBE and the history say what the catalog says of a table."""
+    """DESCRIBE and the history show what the catalog has of a table."""
     columns = "(id BIGINT DEFAULT 7, v INT) USING delta"
     feature = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
     session.sql(f"CREATE TABLE own {columns} {feature}")
@@ -815,7 +815,7 @@ def test_all_clauses_of_a_view(session: Any) -> None:
             assert [
                 tuple(row) for row in session.sql(f"SELECT `a b`, k FROM {made.split()[-1]}").collect()
             ] == [("a", 1)]
-        if hasattr(session, "_jsparkSession"):  # public interfaces do not tell the comments of a view
+        if hasattr(session, "_jsparkSession"):  # public interfaces do not return the comments of a view
             comments = {each.name: each.metadata.get("comment") for each in session.table("lasting").schema}
             assert comments == {"k": "the key", "a b": "name"}
         properties = {row.key: row.value for row in session.sql("SHOW TBLPROPERTIES lasting").collect()}

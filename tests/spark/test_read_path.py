@@ -28,7 +28,7 @@ Raise = Callable[..., Any]
 
 @pytest.fixture
 def session(spark: Any) -> Any:
-    """A session of its own: what it learns of its way ends with it."""
+    """A session of its own: the read path that it chooses ends with it."""
     return spark.newSession()
 
 
@@ -37,7 +37,7 @@ def no_class(*args: Any, **named: Any) -> Any:
 
 
 def no_method(self: Any, *args: Any, **named: Any) -> Any:
-    """What py4j says of a method that is not there."""
+    """Raises the error of py4j for a missing method."""
     return self.root.java.lang.Integer.valueOf(1).atAllEvents(2)
 
 
@@ -77,7 +77,7 @@ def rows(table: DeltaTable) -> list[str]:
 
 
 def check_log(session: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """One line says why."""
+    """Checks that one log line has the reason."""
     assert not engine_of(session).is_native
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     reason = engine_of(session).read_path.reason
@@ -93,7 +93,7 @@ def test_the_same_rows(
     made.delete("id % 5 = 0")
     table = DeltaTable(tmp_path / "t", spark=session)
     monkeypatch.setattr(*FAILURES[what])
-    session.conf.set(DRIVER_ROWS, 0)  # of few rows that the driver writes no session is asked
+    session.conf.set(DRIVER_ROWS, 0)  # the driver writes no rows then: it would need no session
     with caplog.at_level(logging.INFO, "deltaic.spark"):
         found = table.scan(where="id < 1000 and part = 1").to_spark()
         if what == "no session of its own":

@@ -58,8 +58,8 @@ def classes(session: Any) -> list[type]:
 
 
 def attributes(session: Any) -> dict[tuple[str, str], Any]:
-    """What the classes of a session have, but for marks of ours: on Spark Connect the class stands for the
-    application."""
+    """The attributes of a session's classes, without marks of deltaic: on Spark Connect the class represents
+    the application."""
     found = {(kind.__name__, name): value for kind in classes(session) for name, value in vars(kind).items()}
     return {key: value for key, value in found.items() if not key[1].startswith("_deltaic")}
 
@@ -185,7 +185,7 @@ def test_a_job_has_the_description_while_it_runs(session: Any, path: str) -> Non
 
 
 def jobs(context: Any) -> list[Any]:
-    """The jobs that Spark's own store of its web interface knows."""
+    """The jobs in Spark's own store of its web interface."""
     context._jsc.sc().listenerBus().waitUntilEmpty()
     found = context._jsc.sc().statusStore().jobsList(None)
     return [found.apply(number) for number in range(found.size())]

@@ -171,7 +171,7 @@ def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: boo
         )
         deltaic.write(made, data(60, 120), mode="append")
     local, clustered = DeltaTable(tmp_path / "local"), DeltaTable(tmp_path / "spark", spark=spark)
-    # By public interfaces nobody knows how many rows there are, and so how many files to make of them.
+    # By public interfaces the number of rows is unknown, and so the right number of files.
     exact = path != "portable"
     for number, step in enumerate(STEPS):
         expected, found = countable(step(local), exact), countable(step(clustered), exact)

@@ -76,7 +76,7 @@ def test_what_has_no_text(spark: Any) -> None:
 
 
 def test_texts_become_columns_in_one_call(spark: Any) -> None:
-    """Whatever a text ends with, and however its column is called."""
+    """Any end of a text, and any name of its column."""
     from pyspark.errors import ParseException
 
     from deltaic.engine.spark.lowering import with_columns

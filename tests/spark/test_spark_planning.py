@@ -34,7 +34,7 @@ def unknown(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many files Spark has been told of, answer by answer."""
+    """The number of files that Spark has got, call by call."""
     answers: list[int] = []
     list_files = FileIndex.listFiles
 
@@ -139,7 +139,7 @@ def test_the_same_files_and_rows_either_way(
 def test_files_that_are_chosen_are_few(
     table: DeltaTable, spark: Any, later: None, listed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the JVM is told of, before it applies conditions on constants itself."""
+    """The files that the JVM gets before it applies conditions on constants itself."""
     from deltaic.engine.spark.native.jvm import Jvm
 
     told: list[int] = []
@@ -292,7 +292,7 @@ def many_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def calls(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What was said to the JVM, but that objects of ours have gone."""
+    """The commands that were sent to the JVM, without those that free objects of Python."""
     from py4j.clientserver import ClientServerConnection
 
     said: list[str] = []
@@ -308,8 +308,7 @@ def calls(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_of_a_hundred_thousand_files(many_files: Path, spark: Any, calls: list[str]) -> None:
-    """However many there are: no call for each, a small plan, and tasks that know of their own files
-    alone."""
+    """For any number of files: no call for each, a small plan, and tasks that get only their own files."""
 
     def weight(thing: Any) -> int:
         made = spark._jvm.java.io.ByteArrayOutputStream()

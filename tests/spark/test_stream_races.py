@@ -141,7 +141,7 @@ def held(session: Any) -> dict[str, int]:
 
 @pytest.mark.timeout(300 + 2 * BATCHES)
 def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Path) -> None:
-    """A stream that merges each batch into a table with vectors, which nobody compacts."""
+    """A stream that merges each batch into a table with vectors, which is never compacted."""
     path, wanted = tmp_path / "target", {}
     table = deltaic.write(path, {"id": list(range(200)), "n": [0] * 200}, properties=VECTORS)
     numbers: list[dict[str, int]] = []

@@ -159,8 +159,8 @@ def test_changes_without_rows_between_them_end_a_query_once(session: Any, tmp_pa
 
 
 def test_the_python_source_of_spark_4_1(session: Any, tmp_path: Path) -> None:
-    """Spark 4.1 tells such a source only afterwards where a batch begins: a stream would wait for ever at a
-    change of the schema."""
+    """Spark 4.1 passes the start of a batch to such a source only afterwards: a stream would wait for ever at
+    a change of the schema."""
     follower = Follower(public_of(session), tmp_path)
     if not session.version.startswith("4.1."):
         assert follower.run() == [{"id": 0, "a": "x"}]
@@ -185,8 +185,8 @@ def test_a_stream_that_begins_before_a_change(session: Any, tmp_path: Path) -> N
 
 
 def test_a_stream_without_a_log_continues_with_one(session: Any, tmp_path: Path) -> None:
-    """DeltaSourceSchemaEvolutionSuite: "detect incompatible schema change while streaming". Spark first asks
-    for the last batch again."""
+    """DeltaSourceSchemaEvolutionSuite: "detect incompatible schema change while streaming". Spark first
+    requests the last batch again."""
     follower = Follower(session, tmp_path)
     assert follower.run(schemaTrackingLocation=None) == [{"id": 0, "a": "x"}]
     follower.alter().rename_column("a", "b")

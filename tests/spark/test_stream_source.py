@@ -62,7 +62,7 @@ def test_a_checkpoint_of_delta_spark_goes_on(collector: Collector, tmp_path: Pat
 
 
 def test_a_batch_without_a_start_is_run_again(collector: Collector, tmp_path: Path) -> None:
-    """A query that ended within its first batch: the checkpoint says the batch's end alone."""
+    """A query that ended within its first batch: the checkpoint has only the batch's end."""
     appended(tmp_path / "t", 3)
     collector.run(tmp_path / "t", maxFilesPerTrigger=1)
     first = collector.batches[0]

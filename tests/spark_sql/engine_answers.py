@@ -94,9 +94,9 @@ class Answers:
         return [result[index] if index in result else self.failing(one) for index, one in enumerate(found)]
 
     def failing(self, one: TranslatedExpression, expected: Sequence[Any] = (), most: int = 1000) -> list[Any]:
-        """The values of a form that may fail, row by row where it does. With `expected`, values of which some
-        are errors, the rows that should not fail are asked at once, and of the others the first `most`: the
-        rest is taken to be as expected."""
+        """Returns the values of a form that may fail, row by row if it does. With `expected`, values of which
+        some are errors, the rows that should not fail are evaluated together, and of the others only the
+        first `most`: the rest is assumed to be as expected."""
         if not one.columns and one.deterministic:
             return [self.single(one, None)] * self.rows
         bad = [row for row, value in enumerate(expected, 1) if _is(value, "error")]

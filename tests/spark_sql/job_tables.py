@@ -16,7 +16,7 @@ _USERS = [f"u{number}" for number in range(8)]
 
 
 def tables() -> dict[str, pa.Table]:
-    """Name -> rows; whatever is drawn is drawn in one order, so that the rows are always the same."""
+    """Name -> rows. All random numbers are drawn in one order, so that the rows are always the same."""
     draw = random.Random(11)
     found = {"clicks": _clicks(draw), "subs": _subs(draw), "kinds": _kinds(), "nest": _nest(), "emp": _emp()}
     return {**found, "nothing": found["emp"].slice(0, 0)}

@@ -90,7 +90,8 @@ class PivotWalk(Walk):
         return self._around(rows, f"PIVOT ({', '.join(named)} FOR {over} IN ({', '.join(items)}))")
 
     def _call(self, columns: Columns) -> str:
-        """An aggregate; some over an expression, none that says nothing of the rows' order."""
+        """Returns an aggregate, sometimes over an expression, whose value does not depend on the order of
+        rows."""
         kind = self._one(ALL)
         if self._chance(0.15):
             return (

@@ -16,8 +16,8 @@ _STATES = ("TN", "GA", "CA", None)
 
 
 def tables() -> dict[str, pa.Table]:
-    """Name -> rows, those of job_tables.py too; whatever is drawn is drawn in one order, so that the rows are
-    always the same."""
+    """Name -> rows, including those of job_tables.py. All random numbers are drawn in one order, so that the
+    rows are always the same."""
     draw = random.Random(5)
 
     def some(values: Any, nulls: float = 0.1) -> Any:

@@ -17,7 +17,7 @@ from deltaic.spark_sql.parsing import parse_statement
 from deltaic.spark_sql.query.queries import translate_query
 
 DIFFERENT = {"1.5BD", "timestamp '2024-01-01 00:00:00Z'"}
-"""Forms of which the tree does not tell how they were written."""
+"""Forms whose spelling is not in the tree."""
 NAMES = [
     ("1", "1"),
     ("1.5", "1.5"),

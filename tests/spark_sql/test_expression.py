@@ -200,7 +200,7 @@ def test_kept_results_are_bounded_by_their_characters() -> None:
     assert made == ["a", "b", "a"]
     for number in range(100):
         get(f"text {number}")
-        get("a")  # asked for again and again, so never forgotten
+        get("a")  # used repeatedly, so it stays cached
     assert made.count("a") == 2
     assert len(cache._newer) + len(cache._older) <= 20
     get("x" * 2_000)

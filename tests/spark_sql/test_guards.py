@@ -104,7 +104,7 @@ def test_rows_that_an_earlier_part_leaves_out_do_not_fail() -> None:
 
 
 def test_a_part_over_both_tables_sees_joined_rows_only() -> None:
-    """The rows of key 3 and 4 would fail, and are left out by what stands before it."""
+    """The rows of key 3 and 4 would fail, and the condition before them excludes them."""
     assert answer("SELECT line FROM o, l WHERE key = line AND key < 3 AND cast(text AS int) + key = 8") == [
         {"line": 1}
     ]

@@ -54,7 +54,7 @@ def test_what_limits_prove_cannot_fail(text: str, limits: dict[str, tuple[int, i
 
 
 def test_metadata_of_a_table_proves_nothing() -> None:
-    """Anybody may write the key into a table's schema, as JSON."""
+    """Any writer may put the key into a table's schema, as JSON."""
     schema = Schema([Field("i", "integer", metadata={LIMITS: [0, 1]})])
     assert translate("i + 1", {"t": schema}, column_sql=lambda alias, path: path[0]).raises
 

@@ -56,8 +56,8 @@ ROWS = pa.table(
     }
 )
 
-# decimals divide to Spark's scale, casts cut off and fail, positions and weekdays count as Spark's, moments
-# know the session's clock
+# Decimals divide to Spark's scale, casts truncate or fail, positions and weekdays count as in Spark, and
+# times use the session's clock.
 FORMS = lines("""
 d / e
 e / 7

@@ -433,7 +433,8 @@ def first_level(size: int = 120, seed: int = 1) -> list[str]:
 
 
 def nested(known: Sequence[str], count: int, seed: int = 2) -> list[str]:
-    """Forms over expressions that are answered (`known`), so that coercions, errors and nulls meet."""
+    """Forms over expressions that are supported (`known`), so that coercions, errors and nulls are
+    combined."""
     chosen = random.Random(seed)
     templates = [
         *SINGLES,

@@ -164,7 +164,7 @@ def test_the_first_rows_as_they_are_need_no_query(
     expected = expected_of(text, table, monkeypatch)
     assert found.to_arrow().schema == expected.schema
     assert found.to_reader().read_all().num_rows == expected.num_rows
-    # Without an order any rows are right: as many as are asked for, each one of the table's.
+    # Without an order any rows are right: as many as requested, each one of the table's.
     assert found.to_arrow().num_rows == expected.num_rows
     rows = {
         repr(tuple(row))
@@ -192,7 +192,7 @@ def test_other_first_rows_are_a_query(
 
 
 def queried(rows: deltaic.Rows, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether DuckDB is asked for the rows."""
+    """Returns true if DuckDB is called for the rows."""
     asked = []
     with monkeypatch.context() as patched:
         patched.setattr(

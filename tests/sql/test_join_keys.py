@@ -71,7 +71,7 @@ def test_a_key_that_fails_is_an_error_as_in_spark():
 
 
 def test_other_equalities_keep_their_guards():
-    """Rows of an outer join, of LATERAL VIEW and groups are there before the condition is: what stands first
+    """Outer joins, LATERAL VIEW and GROUP BY make rows before the condition is evaluated: the first operand
     decides first."""
     assert answer(
         "SELECT a.id FROM a LEFT JOIN b ON a.id = b.id WHERE coalesce(b.y, 1) <> 0 AND a.x = 10 div b.y"

@@ -125,7 +125,7 @@ def test_a_second_read_fetches_nothing(s3_place: Place, cache: Path) -> None:
         with s3_place.server.recorded() as all_requests:
             table = DeltaTable(path, storage_options=s3_place.options)
             table.scan().to_arrow()
-        # The listing and perhaps the hint say what is there now.
+        # The listing and perhaps the hint show the present files.
         assert [each.is_listing for each in all_requests if not each.path.endswith("/_last_checkpoint")] == [
             True
         ]
@@ -204,12 +204,12 @@ def test_a_damaged_copy_is_fetched_again(
         with fetched(s3_place) as requests:
             assert answers(path, s3_place.options) == expected
         assert requests == []
-    # Which ranges are asked for again is open.
+    # The test does not depend on which ranges are requested again.
     assert {each: each.read_bytes() for each in copies(cache)}.items() <= whole.items()
 
 
 def test_a_copy_of_the_same_piece_of_another_object_is_not_taken(s3_place: Place, cache: Path) -> None:
-    """The copy has the same range and length as the right one, so that its key alone tells them apart."""
+    """The copy has the same range and length as the right one, so that only its key differs."""
     tables = [Place(s3_place.root + name, s3_place.options, s3_place.server).at() for name in "ab"]
     for at, path in enumerate(tables):
         deltaic.write(
@@ -284,8 +284,8 @@ def test_a_data_file_without_a_unique_name_made_anew(s3_place: Place, cache: Pat
 def test_a_data_file_without_a_unique_name_replaced_under_an_opened_table(
     s3_place: Place, cache: Path, tmp_path: Path, by: str
 ) -> None:
-    """As tools do that write `daily.parquet` each day; of the same size, which only its entity tag and time
-    tell apart."""
+    """As tools do that write `daily.parquet` each day; the sizes are equal, and only entity tag and time
+    differ."""
     path, options = s3_place.at(), s3_place.options
     store = deltaic.log.store.open_store(path, options)
 

@@ -140,7 +140,7 @@ def test_a_probe_whose_answer_is_lost_is_repeated(place: Place) -> None:
 
 
 def test_the_probe_takes_its_three_requests_once_and_is_over_with_the_commit(place: Place) -> None:
-    """It runs beside the upload; what the next call asks of the store is not mixed with it."""
+    """The check runs beside the upload; the requests of the next call are not mixed with it."""
     assert place.server is not None
     options = {**place.options, "user_agent": str(uuid.uuid4())}
     with place.server.recorded() as found:

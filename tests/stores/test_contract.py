@@ -49,7 +49,7 @@ def test_bytes_come_back(store: _core.Store) -> None:
 def test_a_commit_that_was_just_put_is_read_as_it_is(store: _core.Store) -> None:
     path = "_delta_log/00000000000000000000.json"
     assert store.put_if_absent(path, b"mine") == "created"
-    # What nobody does: the bytes that were put are given once, then the store's.
+    # No writer replaces a commit. If it happens, the bytes that were put are returned once, then the store's.
     store.put(path, b"of another process")
     assert {store.get(path, most=100), store.get(path, most=100)} <= {b"mine", b"of another process"}
     assert store.get(path, most=100) == b"of another process"

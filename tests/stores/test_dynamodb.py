@@ -174,7 +174,7 @@ def test_a_writer_of_the_version_after_finishes_the_one_before(dynamo: Dynamo) -
 def test_what_another_cluster_prepared_conflicts_as_any_commit(
     dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes between the look for the version and our own entry."""
+    """The commit comes between the look-up of the version and our own entry."""
     table = append(dynamo)
     [path] = table.files().to_arrow()["path"].to_pylist()
     remove = {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True}}
@@ -240,7 +240,7 @@ def test_a_commit_is_there_once_whatever_happens_to_the_answer_of_its_entry(
 
 @pytest.mark.parametrize("fault", ["lost", "dropped"])
 def test_an_entry_whose_answer_never_comes(dynamo: Dynamo, fault: str) -> None:
-    """boto3 does not try again: the entry itself says whose it is."""
+    """boto3 does not try again: the entry itself names its writer."""
     append(dynamo)
     with dynamo.server.fault(fault, target("PutItem")):
         assert append(dynamo, max_retries="0").version == 1
@@ -384,7 +384,7 @@ def test_both_schemes_are_one_table(dynamo: Dynamo) -> None:
 
 
 def test_an_entry_is_not_asked_for_where_none_is_needed(dynamo: Dynamo) -> None:
-    """A listing asks DynamoDB once; data is read without it."""
+    """A listing makes one request to DynamoDB; reading data makes none."""
     append(dynamo)
     with dynamo.server.recorded() as requests:
         table = opened(dynamo)

@@ -32,7 +32,7 @@ class Files:
             return []
         wanted = environ.get("HTTP_RANGE", "")
         if wanted.startswith("bytes=-") and int(wanted[7:]) > path.stat().st_size:
-            environ["HTTP_RANGE"] = "bytes=0-"  # what RFC 9110 says and werkzeug does not
+            environ["HTTP_RANGE"] = "bytes=0-"  # RFC 9110 requires this and werkzeug does not do it
         answer = send_file(path, environ, conditional=True)
         answer.direct_passthrough = False
         return answer(environ, start_response)  # type: ignore[no-any-return]

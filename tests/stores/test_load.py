@@ -53,7 +53,7 @@ print(json.dumps([rows, []]))
 
 
 def at_once(script: str, place: Place, processes: int = PROCESSES) -> list[tuple[list[int], list[int]]]:
-    """-> of each process the rows that it was told are done, and those of which nobody could say."""
+    """Returns the rows of each process that were acknowledged, and those whose outcome is unknown."""
     options = json.dumps(place.options)
     arguments = [
         [sys.executable, "-c", script, place.at(), options, str(writer), str(COMMITS)]

@@ -61,7 +61,7 @@ def log_stores(**stores: object) -> Iterator[None]:
 
 
 def without_put_if_absent(s3: S3) -> AbstractContextManager[object]:
-    """The server replaces what is there, whatever the request says."""
+    """The server replaces an existing object, even if the request forbids it."""
     return s3.server.fault("blind", lambda request: request.method == "PUT", times=1 << 30)
 
 
@@ -81,7 +81,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     blind = without_put_if_absent(s3) if by_lock or "without" in request.param else nullcontext()
     with log_stores(s3=stores, s3a=stores), blind:
         place = s3.place()
-        # Other options are another store, of which nobody knows yet that it once kept put-if-absent.
+        # Other options are another store, for which this process has no proof of put-if-absent yet.
         yield replace(place, options={**place.options, "user_agent": uuid.uuid4().hex})
 
 

@@ -87,7 +87,7 @@ def test_opening_takes_three(place: Place) -> None:
 
 
 def test_a_long_log_is_listed_from_the_hint_on(place: Place) -> None:
-    """More files than the first listing has: what lies before the checkpoint is not listed."""
+    """The log has more files than the first listing: those before the checkpoint are not listed."""
     table = append(place)
     for _ in range(3):
         table = append(place)

@@ -59,7 +59,7 @@ overwrite same     | ok      DR        DR        DR        DR        DD        D
 alter     far      | MC      MC        MC        MC        MC        MC        MC        MC         MC
 """
 
-# Where files are written again: two commands that touch one file conflict, whatever their rows.
+# For rewriting commands: two commands that touch one file conflict, whichever rows they change.
 BY_COPIES = """
 winner    overlap  | append  delete    update    optimize
 append    near     | ok      ok        ok        ok

@@ -15,8 +15,8 @@ import deltaic
 
 KILLS = int(os.environ.get("DELTAIC_KILLED_TRANSACTIONS", "24"))
 
-# Adds the same ids to a, b and c, by an append, a MERGE and an UPDATE that counts, and says each one that is
-# committed.
+# Adds the same ids to a, b and c, by an append, a MERGE and an UPDATE that counts, and prints each one that
+# is committed.
 WRITER = """
 import sys
 import deltaic

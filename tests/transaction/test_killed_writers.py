@@ -16,7 +16,7 @@ import deltaic
 
 KILLS = int(os.environ.get("DELTAIC_KILLED_WRITERS", "16"))
 
-# Says each change that is committed. The change is also in the commit: the numbers say what it does.
+# Prints each change that is committed. The change is also in the commit: the numbers identify it.
 WRITER = """
 import sys
 from datetime import timedelta

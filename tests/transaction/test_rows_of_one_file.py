@@ -84,7 +84,7 @@ def test_rows_that_another_delete_took_are_not_counted(tmp_path: Path) -> None:
     metrics = loser.delete("id BETWEEN 5 AND 14")
     assert metrics["num_deleted_rows"] == 5
     assert DeltaTable(tmp_path).history(1)[0]["operationMetrics"]["numDeletedRows"] == "5"
-    # All rows of it were taken: the commit says so, and changes no file.
+    # All its rows were deleted by the other commit: the commit records this, and changes no file.
     assert whole.delete("id < 15 AND n = 0")["num_deleted_rows"] == 0
     lines = commit_lines(_core.Store(str(tmp_path)), 3)
     assert [next(iter(line)) for line in lines] == ["commitInfo"]
@@ -202,7 +202,7 @@ def test_what_a_commit_did_to_rows(tmp_path: Path) -> None:
     after = _core.rebase_rows(store, files, rows, commit.adds, commit.removes)
     assert (after.is_changed, [count for _, count in after.deleted], len(after.rows)) == (True, [1], 3)
     assert _core.adds_with_new_rows(store, commit.adds, commit.removes).num_rows == 0
-    # What the second commit deleted is told from what the first one had.
+    # The rows that the second commit deleted are distinguished from those of the first.
     DeltaTable(tmp_path).delete("id = 6")
     commit = _core.read_commit(store, 2, f"_delta_log/{2:020}.json")
     after = _core.rebase_rows(store, after.files, after.rows, commit.adds, commit.removes)

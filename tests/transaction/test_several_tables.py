@@ -40,7 +40,7 @@ from deltaic.transaction import rolling_forward, several
 from numbered_store import NumberedStore
 
 STEP = int(os.environ.get("DELTAIC_TABLE_FAULTS", "7"))
-"""Each so many-th call fails in its run; 1 is all of them."""
+"""Every `STEP`th call fails, each in a run of its own; 1 means every call."""
 
 
 def ids(table: DeltaTable | str) -> list[int]:
@@ -67,7 +67,7 @@ def tables(tmp_path: Path) -> list[DeltaTable]:
 
 @pytest.fixture(autouse=True)
 def a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known of transactions, and nobody waits for long."""
+    """The process has no cached transactions, and waits are short."""
     monkeypatch.setattr(intents, "DONE", intents._FinishedTransactions())
     monkeypatch.setattr(intents, "WAITS", (0.0, 0.0))
     monkeypatch.setattr(intents, "RECORD_WAITS", (0.0,))
@@ -319,7 +319,7 @@ def test_retries_are_bounded_by_the_option(tables: list[DeltaTable]) -> None:
     assert (ids(a.location), ids(b.location)) == ([1, 2, 3], [1, 2, 3, 5])
 
 
-# --- writers and readers that meet it
+# --- writers and readers that find a transaction
 
 
 def _before_rolling_forward(monkeypatch: pytest.MonkeyPatch, work: Any) -> None:
@@ -336,7 +336,7 @@ def _before_rolling_forward(monkeypatch: pytest.MonkeyPatch, work: Any) -> None:
 
 
 def _append_past_intents(location: str, *rows: int, where: str | None = None) -> None:
-    """A commit of a writer that knows no intents."""
+    """A commit of a writer that ignores intents."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deltaic.log.segment._INTENT", re.compile("none"))
         patch.setattr("deltaic.log.intents.started_by", lambda info: None)
@@ -545,7 +545,7 @@ def test_a_reader_that_cannot_learn_the_decision_says_so(
     assert ids(b.location) == [1, 3, 102]
 
 
-# --- writers that know no intents
+# --- writers that ignore intents
 
 
 def test_other_writers_between_decision_and_commit(
@@ -645,7 +645,7 @@ def test_old_intents_and_records_are_cleaned(
 def test_the_coordinator_has_an_intent_before_other_tables(
     tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer killed between the two would leave tables whose intent nobody can decide."""
+    """A writer that is killed between the two would leave tables whose intent cannot be decided."""
     begun: list[str] = []
     announce = several.Part.announce
 
@@ -752,8 +752,8 @@ BEFORE, AFTER = [[1, 2, 3]] * 3, [[1, 2, 3, 4], [1, 3], [1, 2, 103]]
 @pytest.mark.parametrize("lasting", [False, True], ids=["a failure", "a crash"])
 @pytest.mark.parametrize("fault", ["before", "after", "lost", "stopped before", "stopped after"])
 def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All or none, by readers of a new process, whatever call fails or is the last one of a process; and then
-    by writers."""
+    """All tables have the transaction or none, for readers of a new process and then for writers, whichever
+    call fails or is the last one of a process."""
     monkeypatch.setattr("deltaic.transaction.attempts.PUT_WAITS", (0.0,))
     monkeypatch.setattr("deltaic.transaction.transaction.READ_WAITS", (0.0,))
     monkeypatch.setattr(several, "_MOST_THREADS", 1)

@@ -53,7 +53,7 @@ def staged(
     return transaction
 
 
-# --- what a commit says
+# --- the contents of a commit
 
 
 def test_commit_info_comes_first_and_says_what_delta_spark_says() -> None:
@@ -276,7 +276,8 @@ def test_an_interrupt_before_the_put_takes_the_files_away() -> None:
 
 
 def test_bytes_that_are_equal_do_not_make_a_commit_ours() -> None:
-    """Two writers with the same rows, clock and operation: only the id tells them apart (delta #4132011)."""
+    """Two writers with the same rows, clock and operation: only the id distinguishes them (delta
+    #4132011)."""
     faults, snapshot = fault_table()
     one, two = staged(snapshot, "a.parquet"), staged(snapshot, "b.parquet")
     one.clock = two.clock = lambda: 5
