@@ -6,7 +6,7 @@
 //! - [`encoding`]: converts between a set and bytes (64-bit roaring, portable); malformed bytes are found by
 //!   arithmetic on sizes
 //! - [`file`]: converts between bytes and a `.bin` file (the frame and its CRC-32)
-//! - [`descriptor`]: the `deletionVector` field of an action, which says where the bytes are; reads them
+//! - [`descriptor`]: the `deletionVector` field of an action, which names the place of the bytes; reads them
 //! - [`columns`]: converts between the `deletionVector` column of tables of actions and descriptors
 //! - [`update`]: merges rows to delete into vectors, and makes the actions for them; with [`pack`] (writes
 //!   many vectors to one file), [`wide_statistics`] and [`footer`] (the statistics of a file with a vector)

@@ -15,7 +15,7 @@ use super::error::wrong_type;
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
-/// Rows in memory. They become a `pyarrow.Table` only when one is asked for, because importing pyarrow takes
+/// Rows in memory. They become a `pyarrow.Table` only when one is requested, because importing pyarrow takes
 /// longer than planning (stub: `Batches`).
 #[pyclass(name = "Batches", module = "deltaic._core", frozen)]
 pub struct PyBatches {
