@@ -34,8 +34,8 @@ CHUNK = 100_000
 
 
 def batches(rows: int, first: int = 0) -> Iterator[Any]:
-    """id (ascending from `first`), key (1000 values), value, other (random), s (150 letters, random, all
-    different)."""
+    """Yields batches of id (ascending from `first`), key (1000 values), value, other (random), s (150
+    letters, random, all different)."""
     import numpy as np
     import pyarrow as pa
 
@@ -119,7 +119,7 @@ def work(job: str, table: Any) -> None:
 
 
 def checksum(table: Any) -> tuple[int, int, int]:
-    """Rows, the sum of their ids and of what they have in `other`."""
+    """Returns the number of rows, the sum of their ids and that of the column `other`."""
     import pyarrow.compute as compute
 
     count, ids, others = 0, 0, 0
@@ -131,7 +131,7 @@ def checksum(table: Any) -> tuple[int, int, int]:
 
 
 def child(job: str, path: str, limit: str) -> None:
-    """One job in this process; prints its seconds and the peak of its memory."""
+    """Runs one job in this process; prints its seconds and the peak of its memory."""
     import deltaic
     from deltaic import configuration
 
@@ -144,7 +144,7 @@ def child(job: str, path: str, limit: str) -> None:
 
 
 def peak() -> int:
-    """The most resident memory that this process has had, in bytes."""
+    """Returns the maximum resident memory that this process has had, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 

@@ -34,8 +34,8 @@ print(json.dumps({"gone": gone, "seconds": round(time.perf_counter() - began, 2)
 
 
 def write_table(root: Path, files: int) -> list[str]:
-    """A log with a checkpoint, and a commit of ours after it, which brings the checksum of the version; ->
-    the paths of its files."""
+    """Writes a log with a checkpoint, and a commit of deltaic after it, which adds the checksum of the
+    version. Returns the paths of its files."""
     import deltaic
     from log import add, write_log
 

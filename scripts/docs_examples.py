@@ -16,5 +16,6 @@ class Examples(griffe.Extension):
 
 
 def fenced(text: str) -> str:
-    """Text with each run of lines that begin with `>>>` or `...`, and the answers after them, in a fence."""
+    """Returns the text with a fence around each run of lines that begin with `>>>` or `...`, and the answers
+    after them."""
     return re.sub(r"^(>>> .*(?:\n(?!\s*$).*)*)$", r"```pycon\n\1\n```", text, flags=re.MULTILINE)

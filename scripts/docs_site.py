@@ -25,8 +25,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """A link from a page of docs/ to a page of the root stays on the site: `../CONTRIBUTING.md` becomes
-    `contributing.md`. In a cell of a table, GitHub needs `\\|` for a bar within code, and MkDocs `|`."""
+    """Changes the links of a page of docs/ to pages of the root into links within the site:
+    `../CONTRIBUTING.md` becomes `contributing.md`. In a cell of a table, GitHub needs `\\|` for a bar within
+    code, and MkDocs `|`."""
     for source, target in PAGES.items():
         markdown = markdown.replace(f"](../{source}", f"]({target}")
     lines = [

@@ -241,7 +241,7 @@ CHARTS = (
 
 
 def seconds(record: Mapping[str, Any], job: str) -> dict[str, float]:
-    """System -> seconds of a job, deltaic first."""
+    """Returns the seconds of a job by system, deltaic first."""
     row = next(row for row in record["results"] if row["job"] == job)
     if "rivals" in row:
         rivals = {
@@ -332,7 +332,7 @@ way."""
 
 
 def files() -> dict[str, str]:
-    """Path below docs/ -> text, of the page and its pictures."""
+    """Returns the text of the page and its pictures, by path below docs/."""
     texts = {}
     lines = [
         "# Benchmarks",

@@ -34,7 +34,7 @@ _ARROW = element(
 
 
 def box(x: float, y: float, width: float, height: float, *lines: str, colour: str = BLUE) -> list[str]:
-    """A box with lines of text in its middle."""
+    """Draws a box with lines of text in its middle."""
     shape = {"x": x, "y": y, "width": width, "height": height, "rx": 5}
     body = [
         element("rect", **shape, fill="#fff"),
@@ -244,7 +244,7 @@ def layouts() -> dict[str, str]:
 
 
 def history() -> str:
-    """The picture of a table's history. The commits get the times of five days."""
+    """Draws the picture of a table's history. The commits get the times of five days."""
     random, start = np.random.default_rng(7), datetime(2026, 3, 2, 6, tzinfo=timezone.utc)
     with tempfile.TemporaryDirectory() as folder:
         table = deltaic.write(f"{folder}/events", {"id": pa.array([], pa.int64())})
@@ -271,7 +271,7 @@ def _numbered(svg: str) -> str:
 
 
 def drawings() -> dict[str, str]:
-    """File name -> SVG of the drawings of how-it-works.md."""
+    """Returns the SVG of the drawings of how-it-works.md, by file name."""
     return {f"{draw.__name__}.svg": draw() for draw in (log, read, vectors, commits, curves)}
 
 

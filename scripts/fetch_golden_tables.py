@@ -39,7 +39,7 @@ def fetch(source: str, target: Path, names: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _repository(source: str) -> Iterator[Path]:
-    """The folder of the repository: a checkout, or an archive in a temporary folder."""
+    """Yields the folder of the repository: a checkout, or an archive in a temporary folder."""
     if os.path.isdir(source):
         yield Path(source)
         return

@@ -45,8 +45,9 @@ def ask(frame: DataFrame, form: str) -> tuple[str, list[Any]]:
 
 
 def load(spark: SparkSession, rows: pa.Table, *, partitions: bool = True) -> DataFrame:
-    """The rows in Spark, in one partition or (`partitions=False`) in the plan itself. A timestamp without
-    zone travels as one in UTC, which is the session's zone here, so that no clock comes in between."""
+    """Loads the rows into Spark, in one partition or (`partitions=False`) in the plan itself. A timestamp
+    without zone is sent as one in UTC, which is the session's zone here, so that no other clock changes
+    it."""
     local = [field.name for field in rows.schema if field.type == pa.timestamp("us")]
     zoned = pa.schema(
         [
@@ -87,8 +88,8 @@ def record(spark: SparkSession, family: Family, zone: str) -> list[dict[str, Any
 
 
 def record_planning(spark: SparkSession) -> list[dict[str, Any]]:
-    """Whether each query fails over a table without rows: one of files, as Spark computes rows in the plan
-    before it plans."""
+    """Returns for each query if it fails over a table without rows: one of files, as Spark computes rows in
+    the plan before it plans."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.sources.useV1SourceList", "parquet")
     folder = tempfile.mkdtemp()
@@ -106,7 +107,7 @@ def record_planning(spark: SparkSession) -> list[dict[str, Any]]:
 
 
 def record_names(spark: SparkSession) -> list[dict[str, Any]]:
-    """The name of the column that each form makes, without what Spark refuses."""
+    """Returns the name of the column that each form makes, without the forms that Spark refuses."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     recorded, known = [], set[str]()
     for family, form in name_forms():

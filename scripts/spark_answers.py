@@ -77,7 +77,7 @@ class Spark:
         }
 
     def _failing(self, form: str, error: Exception) -> Answer:
-        """Refused by the analyser, or failing before the first row."""
+        """Returns the answer for a form that the analyser refuses, or that fails before the first row."""
         try:
             kind = self._local.selectExpr(f"({form}) AS value").schema["value"].dataType.json()
         except Exception as refused:  # what is no analysis error is one inside Spark
@@ -89,15 +89,15 @@ class Spark:
         return Column(self._column(self._try(self._struct(self._sequence(parts)))))
 
     def alone(self, form: str) -> Answer:
-        """A form on one row after the other, each in a query of its own: Spark keeps a map half built where
-        TryEval caught its error, and puts its entries into the next one."""
+        """Evaluates a form on one row after the other, each in a query of its own: Spark keeps a half-built
+        map if TryEval caught its error, and puts its entries into the next one."""
         answer = self._together([form], self._local)[form]
         return (
             {**answer, "values": [self._on(row, form) for row in self._rows]} if "type" in answer else answer
         )
 
     def condition(self, form: str, row: int) -> str:
-        """The error condition of a form on a row; empty where it does not fail."""
+        """Returns the error condition of a form on a row; empty if it does not fail."""
         value = self._on(self._rows[row], form)
         return str(value["error"]) if isinstance(value, dict) and value.keys() == {"error"} else ""
 

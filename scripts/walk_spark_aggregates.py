@@ -49,8 +49,9 @@ class Spark:
     def answers(
         self, asked: Sequence[Query], alone: Set[Query], batch: int = 20
     ) -> Iterator[tuple[Query, dict[str, Any]]]:
-        """{"type", "rows": [[key, value], ...]}, {"type", "error": condition} or {"refused": condition} of
-        each; what may fail is to be asked `alone`, as it takes all with it that is asked together."""
+        """Yields {"type", "rows": [[key, value], ...]}, {"type", "error": condition} or {"refused":
+        condition} for each query. Queries that may fail must be evaluated `alone`, because a failure affects
+        all queries that are evaluated together."""
         for query in asked:
             if query in alone:
                 yield from self._together([query]).items()

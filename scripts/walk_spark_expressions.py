@@ -58,7 +58,7 @@ class Walk:
         self._conditions = 0
 
     def walk(self, forms: Sequence[str]) -> Iterator[tuple[str, Answer, list[str]]]:
-        """Each form that is answered, Spark's answer, and how they differ."""
+        """Yields each form that is supported, Spark's answer, and the differences."""
         start = time.monotonic()
         for first in range(0, len(forms), CHUNK):
             yield from self._chunk([form for form in forms[first : first + CHUNK] if not _CLOCK.search(form)])
@@ -113,7 +113,7 @@ class Walk:
 
 
 def record_found(walk: Walk, zone: str) -> None:
-    """Spark's answers to all that a walk ever found."""
+    """Records Spark's answers to all forms that a walk ever found."""
     forms = FOUND.read_text(encoding="utf-8").splitlines()
     found = walk.planned.answers(forms)
     save("found", zone, [{"form": form, **found[form]} for form in forms])

@@ -84,7 +84,7 @@ def note_counts(first: int, found: dict[str, Any]) -> None:
 
 
 def compared(text: str, rows: dict[str, Any], asked: dict[str, Any]) -> tuple[str, str]:
-    """What became of a query, and what differs."""
+    """Returns the outcome of a query, and the difference."""
     try:
         columns, found = answer(text, rows)
     except DeltaError as error:

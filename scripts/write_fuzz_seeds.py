@@ -209,7 +209,8 @@ def add_log(seeds: Seeds, table: Path) -> None:
 
 
 def unpacked(container: bytes) -> bytes:
-    """An Avro file with the codec `null` in place of `deflate`: a change of one byte changes one value."""
+    """Returns an Avro file with the codec `null` in place of `deflate`, so that a change of one byte changes
+    one value."""
     place = 4
 
     def number() -> bytes:
@@ -242,7 +243,7 @@ def unpacked(container: bytes) -> bytes:
 
 
 def long(value: int) -> bytes:
-    """A length as Avro writes it: 300 is 600 in groups of seven bits."""
+    """Returns a length as Avro writes it: 300 is 600 in groups of seven bits."""
     rest, out = value << 1, bytearray()
     while rest >= 0x80:
         out.append(rest & 0x7F | 0x80)

@@ -22,7 +22,7 @@ table (`tests/test_layering.py`), so a change of a room never needs a change of 
 
 
 def layers() -> list[list[str]]:
-    """Rows of rooms from the public interface down, as in tests/test_layering.py."""
+    """Returns rows of rooms from the public interface down, as in tests/test_layering.py."""
     tree = ast.parse((ROOT / "tests" / "test_layering.py").read_text(encoding="utf-8"))
     (value,) = [
         node.value
@@ -34,7 +34,7 @@ def layers() -> list[list[str]]:
 
 
 def sentence(text: str) -> str:
-    """The first sentence, on one line: up to a full stop before a capital letter, or the end of the
+    """Returns the first sentence, on one line: up to a full stop before a capital letter, or the end of the
     paragraph."""
     paragraph = " ".join(text.strip().split("\n\n")[0].split())
     found = re.match(r"(.*?\.)(?= [A-Z`]|$)", paragraph)
@@ -51,13 +51,13 @@ def of_rust(path: Path) -> str:
 
 
 def tests(room: str) -> str:
-    """Folder or file of the tests that are named after a room."""
+    """Returns the folder or file of the tests that are named after a room."""
     names = [f"tests/{room}/", f"tests/test_{room}.py"]
     return ", ".join(f"`{name}`" for name in names if (ROOT / name).exists())
 
 
 def rooms() -> list[tuple[str, str, str]]:
-    """(path, sentence, tests) of each room of Python, top down, with the packages inside it."""
+    """Returns (path, sentence, tests) of each room of Python, top down, with the packages inside it."""
     found = []
     for row in layers():
         for room in row:

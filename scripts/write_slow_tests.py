@@ -38,7 +38,7 @@ WHOLE = (
 
 
 def slow(report: Path) -> list[str]:
-    """Functions, as `commands/test_merge.py::test_memory_is_bounded`."""
+    """Returns functions, such as `commands/test_merge.py::test_memory_is_bounded`."""
     times: dict[str, list[float]] = defaultdict(list)
     for case in ElementTree.parse(report).iter("testcase"):
         place = str(case.get("classname")).removeprefix("tests.").replace(".", "/")

@@ -37,7 +37,8 @@ class Job:
 
 
 def data(rows: int) -> Any:
-    """id (ascending), key (1000 values), value, name (100,000 values), at: the table that all benches use."""
+    """Returns the table that all benches use: id (ascending), key (1000 values), value, name (100,000
+    values), at."""
     import numpy as np
     import pyarrow as pa
 
@@ -69,8 +70,8 @@ SUMS = {
 
 
 def sums(source: Any) -> list[Any]:
-    """Count and sums of Arrow data, or of the Parquet files of a glob, by DuckDB: the same for the same rows
-    in any order."""
+    """Returns count and sums of Arrow data, or of the Parquet files of a glob, by DuckDB: equal for the same
+    rows in any order."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -200,7 +201,7 @@ def main(
     *,
     rows: int = 4_000_000,
 ) -> None:
-    """The command line of a bench. `prepare(root, rows)` lays out what all runs need; `run(system, job,
+    """Runs the command line of a bench. `prepare(root, rows)` makes the data of all runs; `run(system, job,
     root)` is one run."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=rows)

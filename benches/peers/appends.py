@@ -32,7 +32,7 @@ MOST_BYTES_PER_COMMIT = 2_500
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Returns the bytes of this process in memory."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize()
 

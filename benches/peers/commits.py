@@ -48,7 +48,7 @@ SYSTEMS: dict[str, Callable[[str], None]] = {"deltaic": ours, "deltalake": their
 
 
 def write(system: str, folder: str, commits: int) -> int:
-    """-> how many of the appends failed."""
+    """Appends, and returns the number of appends that failed."""
     failed = 0
     for _ in range(commits):
         try:
@@ -83,8 +83,8 @@ def by_threads(system: str, folder: str, commits: int) -> Appends:
 
 
 def by_processes(system: str, folder: str, commits: int) -> Appends:
-    """All processes begin at the same time. Before, each makes an append to a table of its own, which imports
-    the modules that it needs."""
+    """Appends by processes that begin at the same time. Before, each makes an append to a table of its own,
+    which imports the modules that it needs."""
     command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
     writers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
@@ -107,7 +107,7 @@ def by_processes(system: str, folder: str, commits: int) -> Appends:
 
 
 def writer(system: str, folder: str, commits: int) -> None:
-    """One of the processes."""
+    """Runs one of the processes."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
         SYSTEMS[system](own)
         print("ready", flush=True)
@@ -133,7 +133,8 @@ def rate(system: str, way: Callable[[str, str, int], Appends], commits: int) -> 
 
 
 def medians(folder: str) -> dict[str, float]:
-    """ms of the processors, and of the clock, of the appends and reads at the table's present version."""
+    """Returns the milliseconds of the processors, and of the clock, of the appends and reads at the table's
+    present version."""
     jobs: dict[str, Callable[[], object]] = {}
     table = deltaic.DeltaTable(folder)
     reader = deltaic.DeltaTable(folder)

@@ -38,7 +38,7 @@ FROM t"""
 
 
 def merge_source(rows: int) -> Any:
-    """1 % of the rows: half are there, spread over all of the table, half are new."""
+    """Returns 1 % of the rows: half of them exist, spread over all of the table, half are new."""
     import numpy as np
     import pyarrow as pa
 
@@ -49,7 +49,7 @@ def merge_source(rows: int) -> Any:
 
 
 def prepare(root: Path, rows: int) -> None:
-    """One table for each system, written by it, and the same without vectors."""
+    """Writes one table by each system, and the same without vectors."""
     import deltalake
     import pyarrow.parquet as pq
 
@@ -150,8 +150,8 @@ def child(system: str, job: str, path: str, rows: int, source: Path) -> None:
 
 
 def peak_mib() -> float:
-    """Most memory that this process held at once. getrusage would count what its parent held when it
-    forked."""
+    """Returns the maximum memory that this process held at once. getrusage would count what its parent held
+    when it forked."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

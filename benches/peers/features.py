@@ -43,7 +43,7 @@ JOBS = (
 
 
 def prepare(root: Path, rows: int) -> None:
-    """Rows, tables and files that all runs read."""
+    """Makes the rows, tables and files that all runs read."""
     import pyarrow.parquet as pq
 
     import deltaic
@@ -66,7 +66,7 @@ def prepare(root: Path, rows: int) -> None:
 
 
 def write_changes(place: Path, rows: Any) -> None:
-    """A table and `COMMITS` changes of it. It has no vectors: deltalake reads no feed of a commit with
+    """Writes a table and `COMMITS` changes of it. It has no vectors: deltalake reads no feed of a commit with
     them."""
     import deltaic
 
@@ -108,7 +108,7 @@ def append(system: str, root: Path) -> Run:
 
 
 def change(system: str, job: str, root: Path) -> Run:
-    """DELETE, UPDATE or MERGE of the rows of `CHANGED`, in tables of their own."""
+    """Runs DELETE, UPDATE or MERGE of the rows of `CHANGED`, in tables of their own."""
     import pyarrow.parquet as pq
 
     import deltaic
@@ -176,7 +176,7 @@ def clone(system: str, root: Path) -> Run:
 
 
 def place(root: Path, system: str, job: str, number: int) -> Path:
-    """An empty place for a table."""
+    """Returns an empty place for a table."""
     path = root / f"{system} {job} {number}"
     shutil.rmtree(path, ignore_errors=True)
     return path
@@ -193,7 +193,7 @@ def opened(path: Path) -> Any:
 
 
 def kinds(feed: Any) -> list[Any]:
-    """How many changes of each kind, and their ids."""
+    """Returns the number of changes of each kind, and their ids."""
     found = feed.group_by("_change_type").aggregate([("id", "count"), ("id", "sum")]).to_pylist()
     return sorted([row["_change_type"], row["id_count"], row["id_sum"]] for row in found)
 

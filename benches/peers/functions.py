@@ -326,7 +326,7 @@ AGGREGATES: dict[str, tuple[str, str]] = {
 
 
 def rows_of_groups() -> pa.Table:
-    """A million rows in 100 groups."""
+    """Returns a million rows in 100 groups."""
     random = np.random.default_rng(5)
     whole = random.integers(0, 1000, ROWS, dtype=np.int32)
     return pa.table(
@@ -347,7 +347,7 @@ _PARSED = "parse_json(j)"
 
 
 def forms() -> Iterator[tuple[str, Any, str]]:
-    """(function, family, form), one of each function."""
+    """Yields (function, family, form), one of each function."""
     import re
 
     from spark_forms import FAMILIES
@@ -374,7 +374,7 @@ def forms() -> Iterator[tuple[str, Any, str]]:
 
 
 def seconds(connection: duckdb.DuckDBPyConnection, sql: str) -> float:
-    """The seconds that all threads together spend on the processor: the least of a few runs."""
+    """Returns the seconds that all threads together spend on the processor: the minimum of a few runs."""
     best = float("inf")
     for _ in range(RUNS):
         start = time.process_time()
@@ -457,7 +457,7 @@ def aggregates(connection: duckdb.DuckDBPyConnection, names: list[str]) -> Itera
 
 
 def judged(row: dict[str, Any]) -> str:
-    """What is wrong with a time; empty where nothing is, or where it has a reason."""
+    """Returns the fault of a time; empty if there is none, or if it has a reason."""
     if row["deltaic"] > MOST and "reason" not in row:
         return "above 1 s"
     peer = row["rivals"].get("duckdb", {}).get("seconds")

@@ -74,7 +74,7 @@ def header(partitioned: bool, properties: Mapping[str, str]) -> str:
 
 
 def add(number: int, partitioned: bool) -> str:
-    """A file of 1,000 rows; ids ascend."""
+    """Returns the add of a file of 1,000 rows; ids ascend."""
     low, high = number * 1000, number * 1000 + 999
     least = f'{{"id":{low},"x":0.5,"s":"a{number}"}}'
     most = f'{{"id":{high},"x":99.5,"s":"z{number}"}}'
@@ -115,7 +115,7 @@ def checkpointed(root: Path) -> None:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """The same log in a folder of its own; its files are shared, as none is ever changed."""
+    """Copies a log to a folder of its own; its files are shared, because none is ever changed."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, copy_function=os.link)
     return target
@@ -156,7 +156,7 @@ def committed(root: Path, version: int) -> None:
 
 
 def refreshed(system: str, root: Path) -> dict[str, Any]:
-    """After one commit, the first time: what a reader that stays open waits for."""
+    """Measures the first refresh after one commit, which a reader that stays open waits for."""
     target = copied(root, root.with_name(f"{root.name}-refresh"))
     version = COMMITS
     if system == "deltaic":
@@ -180,7 +180,7 @@ def refreshed(system: str, root: Path) -> dict[str, Any]:
 
 
 def appended(system: str, root: Path) -> dict[str, Any]:
-    """One file more, the best of twenty; no checkpoint is due."""
+    """Measures the append of one file, the best of twenty; no checkpoint is due."""
     import pyarrow as pa
 
     target = copied(root, root.with_name(f"{root.name}-append"))
@@ -225,8 +225,8 @@ def checkpoint_written(system: str, root: Path) -> dict[str, Any]:
 
 
 def checkpoint_of_the_second_form(system: str, root: Path) -> dict[str, Any]:
-    """The second one, a hundred commits after the first: which of its sidecars are new, and how much they
-    hold. deltalake writes the classic form, for this table too."""
+    """Writes a second V2 checkpoint, a hundred commits after the first, and returns the bytes of its new
+    sidecars. deltalake writes the classic form, for this table too."""
     target = copied(root, root.with_name(f"{root.name}-second"))
     folder = target / "_delta_log" / "_sidecars"
     for version in range(COMMITS, COMMITS + 100):
@@ -291,7 +291,7 @@ SLACK = 0.001
 
 
 def peak() -> int:
-    """The most bytes that this process had in memory at once."""
+    """Returns the maximum bytes that this process had in memory at once."""
     for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -31,7 +31,7 @@ def prepare(root: Path, rows: int) -> None:
 
 
 def write_table(root: Path, rows: int, count: int) -> None:
-    """A table of `count` partitions of `rows` rows, with a log of one commit and its checkpoint."""
+    """Writes a table of `count` partitions of `rows` rows, with a log of one commit and its checkpoint."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -63,7 +63,8 @@ JOBS: dict[str, tuple[Callable[[Tables, int], None], Callable[[Tables, int], Non
 
 
 def run(job: str, rounds: int) -> dict[str, Any]:
-    """Median seconds of both, and how many times the single commits the transaction takes."""
+    """Returns the median seconds of both, and the ratio of the transaction's to that of the single
+    commits."""
     ways = dict(zip(("transaction", "single commits"), JOBS[job], strict=True))
     found: dict[str, list[float]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as folder:

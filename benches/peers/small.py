@@ -55,7 +55,7 @@ def three_rows() -> Any:
 
 
 def wide_rows() -> Any:
-    """Ten rows of many columns, half of whose ids a table of the first five has."""
+    """Returns ten rows of many columns; half of their ids are in a table of the first five."""
     import pyarrow as pa
 
     return pa.table(
@@ -175,7 +175,7 @@ def prepare(root: Path, rows: int) -> None:
 
 
 def write_history(name: str, root: Path) -> None:
-    """A table of `COMMITS` commits of three rows."""
+    """Writes a table of `COMMITS` commits of three rows."""
     system = SYSTEMS[name](root / f"{name}-history", False, None)
     system.write(three_rows(), "overwrite")
     for _ in range(COMMITS - 1):
@@ -227,8 +227,8 @@ def run(name: str, job: str, root: Path) -> Run:
 
 
 def changes(system: Any, what: str, target: Any, source: Any) -> Run:
-    """The best of many changes of a table that is made anew, outside the clock, before each; `source`: the
-    rows that a MERGE brings. -> seconds as the answer."""
+    """Measures many changes of a table, and returns the seconds of the best. The table is made anew before
+    each, outside of the clock. `source`: the rows of a MERGE's source."""
 
     def once() -> float:
         system.write(target, "overwrite")
@@ -261,8 +261,8 @@ SHOW = "import sys; from deltaic.cli import main; sys.argv = ['deltaic', 'show',
 
 
 def starts(pairs: int) -> list[dict[str, Any]]:
-    """Processor seconds of a process, from its start to the rows of its first query, and of `deltaic show`:
-    the best of some."""
+    """Measures the processor seconds of a process, from its start to the rows of its first query, and of
+    `deltaic show`: the best of some."""
     results = []
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as folder:
         Deltaic(Path(folder) / "t", False, None).write(three_rows(), "overwrite")

@@ -71,8 +71,7 @@ def run(system: str, job: str, root: Path) -> Run:
 
 
 def check(found: Any) -> object:
-    """The answer where all systems must have the same one: not of the rows that a LIMIT without an order
-    gives."""
+    """Returns the rows if all systems must have the same ones: not those of a LIMIT without an order."""
     if found.num_columns > 100:
         return [found.num_rows, found.num_columns]
     if found.num_rows > 1000:

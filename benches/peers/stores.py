@@ -93,7 +93,7 @@ def deltalake(job: str, url: str, options: dict[str, str]) -> Any:
 
 
 def by_threads(append: Callable[[], object]) -> None:
-    """Each thread goes on after an append that failed: `rate` counts what is in the table."""
+    """Appends by threads. Each continues after an append that failed: `rate` counts the rows of the table."""
 
     def work() -> None:
         for _ in range(APPENDS):
@@ -154,7 +154,7 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
 
 
 def rate(s3: Any, system: str, folder: Path) -> dict[str, float]:
-    """-> commits per second, how many appends failed, and requests per commit."""
+    """Returns commits per second, the number of appends that failed, and requests per commit."""
     import deltaic
 
     seconds, requests, url = measured(s3, system, "commits", 0.0, folder)

@@ -53,7 +53,7 @@ def prepare(root: Path, rows: int) -> None:
 
 
 def wide(first: int) -> Any:
-    """Ten rows of `COLUMNS` columns, `id` from `first` on."""
+    """Returns ten rows of `COLUMNS` columns, with `id` from `first` on."""
     import pyarrow as pa
 
     return pa.table(

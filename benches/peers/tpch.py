@@ -62,7 +62,7 @@ def run(system: str, job: str, root: Path) -> Run:
 
 
 def answered(system: str, query: str, root: Path, names: Sequence[str]) -> Run:
-    """A query over the tables of these names below `root`."""
+    """Runs a query over the tables of these names below `root`."""
     if system == "duckdb":
         import duckdb
 

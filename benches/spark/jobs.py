@@ -85,7 +85,7 @@ JVM's compiler at work."""
 
 
 def wide(rows: int, first: int = 0) -> Any:
-    """The table that all benches use and five columns more."""
+    """Returns the table that all benches use and five columns more."""
     import numpy as np
     import pyarrow as pa
 
@@ -100,7 +100,7 @@ def wide(rows: int, first: int = 0) -> Any:
 
 
 def merge_source(rows: int, half: int) -> Any:
-    """Twice `half` rows: half of them are in the table, spread over all of it, half are new."""
+    """Returns twice `half` rows: half of them are in the table, spread over all of it, half are new."""
     import numpy as np
     import pyarrow as pa
 
@@ -117,7 +117,7 @@ def columns_of_numbers(rows: int) -> Any:
 
 
 def prepare(root: Path, rows: int, changed: int, files: int) -> None:
-    """One table for the systems to read, one like it with a tenth of its rows deleted, one to copy and
+    """Makes one table for the systems to read, one like it with a tenth of its rows deleted, one to copy and
     change, and a log of many files."""
     import pyarrow.parquet as pq
 
@@ -142,7 +142,7 @@ def prepare(root: Path, rows: int, changed: int, files: int) -> None:
 
 
 def copied(table: Path, place: Path) -> None:
-    """The same table in another place. No writer changes a file that it finds."""
+    """Copies a table to another place. No writer changes a file that it finds."""
     shutil.copytree(table, place, copy_function=os.link)
 
 
@@ -162,7 +162,7 @@ class Child:
         self.spark = session(self.system)
 
     def run(self, job: str) -> dict[str, Any]:
-        """-> the best seconds, and an answer or the place of what is left behind."""
+        """Runs a job, and returns the best seconds, and a check or the place of what the job leaves."""
         if job in PLANS:
             return self.plan(job)
         before, times = REPEATED.get(job, (2, 3))
@@ -228,8 +228,8 @@ class Child:
         )
 
     def count(self, frame: Any) -> int:
-        """Rows that a consumer gets: nothing is left out as unused. The raw files have the deleted rows
-        too."""
+        """Returns the number of rows that a consumer gets: no column is omitted as unused. The raw files have
+        the deleted rows too."""
         return int(frame._jdf.queryExecution().toRdd().count())
 
     def append(self, frame: Any, place: Path) -> None:
@@ -282,8 +282,8 @@ class Child:
         )
 
     def plan(self, job: str) -> dict[str, Any]:
-        """Opening a log and planning a query that needs few of its files: in a new session, again without
-        what was kept, and again."""
+        """Measures opening a log and planning a query that needs few of its files: in a new session, again
+        without cached objects, and again."""
         first = int((self.root / "files").read_text()) // 2 * 1000
 
         def query() -> int:

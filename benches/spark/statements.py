@@ -79,8 +79,8 @@ def prepare(root: Path, rows: int, large: int, commits: int) -> None:
 
 
 def batch_rows(large: int, number: int) -> Any:
-    """Rows of one batch: half of them are in the large table, spread over all of it, and in no other
-    batch."""
+    """Returns the rows of one batch: half of them are in the large table, spread over all of it, and in no
+    other batch."""
     import numpy as np
     import pyarrow as pa
 
@@ -94,7 +94,8 @@ def batch_rows(large: int, number: int) -> Any:
 
 
 def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
-    """-> the best seconds of one statement, or the seconds of all, and what is compared."""
+    """Runs a job, and returns the best seconds of one statement, or the seconds of all, and the rows to
+    compare."""
     place = root / f"{system}-{job}"
     if job == "stream":
         return streamed(spark, root, place)
@@ -125,7 +126,7 @@ def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
 
 
 def queried(spark: Any, table: str) -> dict[str, Any]:
-    """100 small queries; another 20 before the clock starts."""
+    """Runs 100 small queries; another 20 run before the clock starts."""
     answers: list[int] = []
     start = 0.0
     for number in range(120):
@@ -165,7 +166,7 @@ def merged(spark: Any, root: Path, place: Path) -> dict[str, Any]:
 
 
 def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
-    """A short stream first, for the JVM's compiler."""
+    """Runs a stream. A short stream runs first, for the JVM's compiler."""
     seconds = 0.0
     for number, limit in enumerate((50, 2)):
         into = place.with_name(f"{place.name}-{number}")
@@ -186,8 +187,9 @@ def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
 
 
 def followed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
-    """-> the median seconds of a batch of a stream that follows a table, after some batches for the JVM's
-    compiler. Each commit of the table is linked into its log when the stream has copied the one before."""
+    """Returns the median seconds of a batch of a stream that follows a table, after some batches for the
+    JVM's compiler. Each commit of the table is linked into its log when the stream has copied the one
+    before."""
     source, checkpoint = place.with_name(f"{place.name}-source"), place.with_name(f"{place.name}-checkpoint")
     for left in (source, checkpoint, place):  # of the pair before
         shutil.rmtree(left, ignore_errors=True)

@@ -58,7 +58,7 @@ def generate(folder: Path, scale: str) -> None:
 
 
 def prepare(root: Path, data: Path) -> None:
-    """Delta tables by Spark, and their files again as plain ones."""
+    """Makes Delta tables by Spark, and their files again as plain ones."""
     import deltaic
     import deltaic.spark
 
