@@ -76,9 +76,7 @@ def write_frame(
     job = replace(
         write_options.job,
         more=write_options.more if optimize is None else {**write_options.more, "optimize_write": optimize},
-        # The condition FALSE replaces no row and allows every new one, as in delta-spark.
-        checks_where=of_partitions
-        or (settings.checks_replace_where(spark) and (write_options.job.where or "").lower() != "false"),
+        checks_where=of_partitions or settings.checks_replace_where(spark),
         where_of_partitions=of_partitions,
         defines=defines,
         saves_as_table=saves_as_table and save_mode == "overwrite" and not write_options.job.keeps_rows,
