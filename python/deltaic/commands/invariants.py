@@ -1,5 +1,6 @@
-"""Conditions that every new row must satisfy: CHECK constraints, column invariants, and the lengths of CHAR
-and VARCHAR. The writer of files checks NOT NULL, but for NOT NULL fields of null structs.
+"""Conditions that every new row must satisfy: CHECK constraints, column invariants, the lengths of CHAR and
+VARCHAR, and the condition of an overwrite. The writer of files checks NOT NULL, but for NOT NULL fields of
+null structs.
 
 Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column
 Invariants": `delta.invariants` in a column's metadata, `{"expression": {"expression": "x > 3"}}`. As in
@@ -45,6 +46,7 @@ from deltaic.protocol.schema import (
 from deltaic.spark_sql.char_types import length_conditions
 
 if TYPE_CHECKING:
+    from deltaic.commands.write_job import Write
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
     from deltaic.protocol.actions import Metadata
@@ -74,6 +76,21 @@ def rules_of(metadata: Metadata, schema: Schema, engine: Engine) -> list[Rule]:
     engine takes Arrow's null structs, whose fields have no values."""
     rules = [*_constraints(metadata.configuration), *_column_rules(schema)]
     return rules if engine.is_embedded else [*rules, *_struct_rules(schema)]
+
+
+def rules_of_where(job: Write, schema: Schema, engine: Engine) -> list[Rule]:
+    """Returns the rule that new rows of an overwrite match its condition. On Spark the rule leaves out
+    operands of AND that read no column, as in delta-spark: FALSE replaces no row and accepts every new one."""
+    where = job.where if job.checks_where else None
+    if where is None:
+        return []
+    condition = where
+    if not engine.is_embedded and not job.where_of_partitions:
+        operands = engine.resolve(where, {STORED_ALIAS: schema}).conjuncts
+        condition = " AND ".join(operand.enclosed for operand in operands if operand.columns)
+    types = ("boolean",) if job.same_types else ("boolean", "void")
+    rule = Rule("a new row does not match the where of the overwrite", condition, where, types)
+    return [rule] if condition else []
 
 
 def check_nested_not_null(schema: Schema, engine: Engine) -> None:

@@ -236,9 +236,7 @@ def _new_rows(
     missing = {name: text for name, text in texts.items() if source.schema.get(name) is None}
     rules = generated.rules_of({name: text for name, text in texts.items() if name not in missing})
     rules += invariants.rules_of(metadata, schema, engine)
-    if job.where is not None and job.checks_where and (where := _where_of_rows(engine, job.where, schema)):
-        types = ("boolean",) if job.same_types else ("boolean", "void")
-        rules.append(Rule("a new row does not match the where of the overwrite", where, job.where, types))
+    rules += invariants.rules_of_where(job, schema, engine)
     rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills)
     columns = _numbered_columns(source.schema, protocol, schema)
     # Generated and identity columns are null here, as they are computed below.
@@ -249,15 +247,6 @@ def _new_rows(
     computed = generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine)
     stored = invariants.as_stored(computed, schema, rules, engine, metadata.partition_columns)
     return stored, schema, rules
-
-
-def _where_of_rows(engine: Engine, where: str, schema: Schema) -> str:
-    """Returns the part of an overwrite's condition that new rows must match. On Spark, operands of its AND that
-    read no column are left out, as in delta-spark: FALSE replaces no row and accepts every new one."""
-    if engine.is_embedded:
-        return where
-    operands = engine.resolve(where, {invariants.STORED_ALIAS: schema}).conjuncts
-    return " AND ".join(operand.enclosed for operand in operands if operand.columns)
 
 
 def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> list[Field]:
