@@ -80,7 +80,8 @@ def rules_of(metadata: Metadata, schema: Schema, engine: Engine) -> list[Rule]:
 
 def rules_of_where(job: Write, schema: Schema, engine: Engine) -> list[Rule]:
     """Returns the rule that new rows of an overwrite match its condition. On Spark the rule leaves out
-    operands of AND that read no column, as in delta-spark: FALSE replaces no row and accepts every new one."""
+    operands of AND that read no column, as in delta-spark: FALSE replaces no row and accepts every new
+    one."""
     where = job.where if job.checks_where else None
     if where is None:
         return []
