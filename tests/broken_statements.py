@@ -66,7 +66,7 @@ def broken(statements: tuple[str, ...], seed: int, per_statement: int) -> Iterat
 
 
 def _tokens(statement: str) -> list[Token]:
-    """Those of the statement with its {t} and {s} as one each."""
+    """Returns the tokens of the statement; {t} and {s} are one token each."""
     found: list[Token] = []
     for token in Reader(statement).tokens:
         if len(found) > 1 and token.text == "}" and found[-2].text == "{":
@@ -98,7 +98,7 @@ def _swapped(statement: str, tokens: list[Token]) -> Iterator[str]:
 
 
 def is_statement(spark: object, text: str) -> bool:
-    """Whether Spark's own parser takes it."""
+    """Returns true if Spark's own parser accepts the text."""
     try:
         spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # type: ignore[attr-defined]
     except Exception as error:

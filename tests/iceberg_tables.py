@@ -35,7 +35,7 @@ PATH_ID, POSITION_ID = 2147483546, 2147483545
 
 
 def catalog(folder: Path) -> SqlCatalog:
-    """A catalog whose tables are in folder/n/<name>."""
+    """Returns a catalog whose tables are in folder/n/<name>."""
     result = SqlCatalog("tests", uri="sqlite:///:memory:", warehouse=folder.as_uri())
     result.create_namespace_if_not_exists("n")
     return result
@@ -46,7 +46,7 @@ def folder_of(table: Table) -> Path:
 
 
 def rows(table: Table, columns: Sequence[str] = ("*",)) -> list[dict[str, Any]]:
-    """The rows that PyIceberg reads."""
+    """Returns the rows that PyIceberg reads."""
     return sorted(table.scan(selected_fields=tuple(columns)).to_arrow().to_pylist(), key=repr)
 
 
@@ -172,8 +172,8 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
 
 
 def edited(table: Table, changes: Mapping[str, Any], *, load: bool = True) -> Table:
-    """The table with another metadata file, in which these fields of its JSON have these values. Without
-    `load`: as it was."""
+    """Returns the table with another metadata file, in which these fields of its JSON have these values.
+    Without `load`, the returned table is the one before."""
     path = Path(table.metadata_location.removeprefix("file://"))
     document = {**json.loads(path.read_text()), **changes}
     number = int(path.name.partition("-")[0]) + 1

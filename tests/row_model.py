@@ -35,7 +35,7 @@ def multiset(rows: Iterable[Row]) -> Counter[Any]:
 
 
 def arrow_rows(table: pa.Table) -> list[Row]:
-    """Rows of an Arrow table as tuples in its order of columns."""
+    """Returns rows of an Arrow table as tuples in its order of columns."""
     return (
         list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
     )
@@ -149,8 +149,8 @@ class Model:
         return sum(chosen)
 
     def is_ambiguous(self, source: Sequence[Row], key: str, clauses: Sequence[Clause]) -> bool:
-        """Whether two rows of the source would change one row. Not where all that can happen to matched rows
-        is one delete of every row. The conditions of clauses read the table alone."""
+        """Returns whether two rows of the source would change one row. Not where all that can happen to
+        matched rows is one delete of every row. The conditions of clauses read the table alone."""
         matched = [clause for clause in clauses if clause.kind == "matched"]
         if len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None:
             return False

@@ -19,7 +19,7 @@ def rows(*ids: int) -> pa.Table:
 
 
 def appended(path: Path, count: int, first: int = 0, **options: Any) -> DeltaTable:
-    """A table with `count` more commits. `options`: of the write that creates the table."""
+    """Returns a table with `count` more commits. `options`: options of the write that creates the table."""
     for number in range(first, first + count):
         table = deltaic.write(path, rows(number), mode="append", **(options if number == 0 else {}))
     return table

@@ -43,7 +43,7 @@ which the tests then run."""
 
 
 def with_jvm(session: Any) -> Any:
-    """The session, unless it is one of Spark Connect: the test is skipped then."""
+    """Returns the session, unless it is one of Spark Connect: the test is skipped then."""
     if not hasattr(session, "_jsparkSession"):
         pytest.skip("a source of Spark's own interfaces needs a JVM")
     return session

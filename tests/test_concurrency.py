@@ -129,7 +129,7 @@ def test_processes_that_change_one_table(tmp_path: Path) -> None:
 
 
 def at_once(*commands: Any) -> list[BaseException | None]:
-    """All of them from the same version, each in a thread; -> what each raised."""
+    """Runs all commands from the same version, each in a thread, and returns the error that each raised."""
     outcomes: list[BaseException | None] = [None] * len(commands)
     begin = threading.Barrier(len(commands))
 

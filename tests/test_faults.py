@@ -48,7 +48,7 @@ def rows(*ids: int, word: str = "old") -> pa.Table:
 
 
 def start(vectors: str, interval: str = "100") -> NumberedStore:
-    """Two files in each of two partitions; one row is gone."""
+    """Makes a table with two files in each of two partitions; one row is deleted."""
     store = NumberedStore()
     properties = {"delta.enableDeletionVectors": vectors, "delta.checkpointInterval": interval}
     table = deltaic.write(place(store), rows(0, 1, 2, 3), partition_by="month", properties=properties)

@@ -74,7 +74,7 @@ class Disk:
 
 
 def rows(first: int, count: int = 400) -> pa.Table:
-    """Rows whose file takes several pages."""
+    """Returns rows whose file takes several pages."""
     chance = random.Random(first)
     numbers = range(first, first + count)
     words = [chance.randbytes(20).hex() for _ in numbers]

@@ -18,7 +18,7 @@ PLAIN, PACKED = "with-short-dv", "basic-decimal-table"
 
 
 def repository(root: Path) -> Path:
-    """A checkout as delta-kernel-rs has it: one table as it is, one in an archive."""
+    """Returns a checkout as delta-kernel-rs has it: one table as it is, one in an archive."""
     made = root / "delta-kernel-rs-main"
     deltaic.write(made / "kernel" / "tests" / "data" / PLAIN, {"a": [1, 2]})
     deltaic.write(root / PACKED / "delta", {"a": [3]})

@@ -89,7 +89,7 @@ def test_after_fork(table: deltaic.DeltaTable) -> None:
 
 
 def _ticks_during(work: object) -> tuple[int, float]:
-    """How often another thread came round while `work` ran, and how long that took in seconds."""
+    """Returns how often another thread ran while `work` ran, and the seconds of `work`."""
     count, stop = 0, threading.Event()
 
     def tick() -> None:

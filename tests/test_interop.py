@@ -25,7 +25,7 @@ from row_model import arrow_rows, multiset
 
 
 def every_type() -> pa.Table:
-    """Each type twice: a value at an edge of its range, and null."""
+    """Returns two rows of each type: a value at an edge of its range, and null."""
     utc = timezone.utc
     columns: dict[str, pa.Array] = {
         "id": pa.array([1, 2], pa.int64()),

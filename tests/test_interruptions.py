@@ -74,7 +74,7 @@ def alarm() -> Iterator[Alarm]:
 
 
 def chain(error: BaseException | None) -> list[type[BaseException]]:
-    """The exception and those that it came from: a tokenizer that was interrupted calls that an error of
+    """Returns the classes of the exception and of its causes: an interrupted tokenizer reports an error of
     the text."""
     return [] if error is None else [type(error), *chain(error.__cause__ or error.__context__)]
 
@@ -110,7 +110,7 @@ class Job:
         )
 
     def command(self, kind: str | None = None) -> tuple[str, Callable[[DeltaTable], object], Ids]:
-        """A command, by chance where none is named, and the rows after it."""
+        """Returns a command, a random one if none is named, and the rows after it."""
         rows, low = self.rows, self.random.choice(self.rows)[0] if self.rows else 0
         kind = kind or self.random.choice(KINDS)
         if kind in ("append", "overwrite"):

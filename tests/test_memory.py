@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 def container(root: Path, cgroup: str, mounts: str, limits: dict[str, str]) -> int | None:
-    """The limit that is found below a folder with these files."""
+    """Returns the limit that the code finds below a folder with these files."""
     files = {"proc/self/cgroup": cgroup, "proc/self/mountinfo": mounts, **limits}
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

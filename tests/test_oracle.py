@@ -138,7 +138,7 @@ Columns = dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]]
 
 
 def chain(error: BaseException | None) -> list[type[BaseException]]:
-    """The exception and those that it came from."""
+    """Returns the classes of the exception and of its causes."""
     return [] if error is None else [type(error), *chain(error.__cause__ or error.__context__)]
 
 
@@ -162,7 +162,7 @@ def time_limit(seconds: float, error: type[Exception]) -> Iterator[None]:
 
 
 def rows_by_id(table: deltaic.DeltaTable) -> dict[int, Any]:
-    """The rows of a table by their row ids."""
+    """Returns the rows of a table by their row ids."""
     snapshot, names = table._snapshot, row_tracking.hidden_columns(table.metadata)
     read = _core.read(
         snapshot.store, snapshot.table_schema, snapshot.files().adds, table.schema.names, row_tracking=names
@@ -286,7 +286,7 @@ class Oracle(RuleBasedStateMachine):
         return pa.table(dict(zip(self.model.columns, arrays, strict=True)))
 
     def handed_over(self, rows: list[Row], form: str) -> Any:
-        """The rows as a table, or as a source that can be read once."""
+        """Returns the rows as a table, or as a source that can be read once."""
         table = self.arrow(rows)
         batches = table.to_batches(max_chunksize=2)
         if form == "reader" or not batches:  # without batches the columns are unknown
@@ -656,7 +656,7 @@ class Oracle(RuleBasedStateMachine):
     # --- agreement
 
     def scan(self, table: deltaic.DeltaTable, columns: list[str], where: str | None = None) -> pa.Table:
-        """The rows without the generated column."""
+        """Returns the rows without the generated column."""
         return table.scan(
             [deltaic.col(name) for name in columns] if self.computed else None, where=where
         ).to_arrow()

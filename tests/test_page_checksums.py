@@ -56,7 +56,8 @@ def pages(path: Path) -> Iterator[tuple[int, int]]:
 
 
 def header(content: bytes) -> tuple[int, int]:
-    """Length of a page header, and the bytes of data behind it. Asserts that the header has a checksum."""
+    """Returns the length of a page header, and of the data after it. Asserts that the header has a
+    checksum."""
     position, found = 0, {}
 
     def varint() -> int:

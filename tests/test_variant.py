@@ -27,7 +27,7 @@ PARTS = pa.struct(
 
 
 def small(number: int) -> dict[str, bytes]:
-    """A whole number of one byte."""
+    """Returns a whole number of one byte."""
     return {"metadata": METADATA, "value": bytes([0x0C, number % 256])}
 
 
@@ -183,7 +183,7 @@ REST = pa.field("value", pa.binary())
 
 
 def shredded(tmp_path: Path, values: list[dict[str, Any] | None], typed: pa.DataType) -> DeltaTable:
-    """A table whose one file holds these shredded variants (parquet-format, VariantShredding.md)."""
+    """Returns a table whose one file holds these shredded variants (parquet-format, VariantShredding.md)."""
     table = make(tmp_path, enableVariantShredding=True)
     deltaic.write(table, rows_of(*[0] * len(values)), mode="append")
     (path,) = Path(table.location).glob("*.parquet")
@@ -233,7 +233,7 @@ def test_a_shredded_variant_of_other_bytes_is_refused(tmp_path: Path, metadata: 
 
 
 def nested(levels: int) -> bytes:
-    """An array in an array, this many times, around null."""
+    """Returns an array in an array, this many times, around null."""
     parts, size = [b"\x00"], 1
     for _ in range(levels):
         parts.append(b"\x0f\x01" + bytes(4) + size.to_bytes(4, "little"))
@@ -242,7 +242,8 @@ def nested(levels: int) -> bytes:
 
 
 def doubled(levels: int) -> bytes:
-    """An object whose fields `a` and `b` are the same bytes, which are such an object: 2^levels values."""
+    """Returns an object whose fields `a` and `b` are the same bytes, which are such an object: 2^levels
+    values."""
     value = b"\x00"
     for _ in range(levels):
         value = b"\x0e\x02\x00\x01" + bytes(8) + len(value).to_bytes(4, "little") + value

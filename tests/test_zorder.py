@@ -71,7 +71,8 @@ def reader(table: pa.Table) -> pa.RecordBatchReader:
 
 
 def grid_files(curve: str) -> int:
-    """Files that a query on x = 2 reads plus those on y = 2: an 8 x 8 grid in 16 files of 4."""
+    """Returns the number of files that a query on x = 2 reads plus those on y = 2: an 8 x 8 grid in 16 files
+    of 4."""
     cells = [(x, y) for x in range(8) for y in range(8)]
     if curve == "linear":
         order = sorted(range(64), key=lambda i: cells[i])
@@ -91,8 +92,8 @@ def test_a_walk_through_deltas_z_order_reads_7_files_where_a_sort_reads_9() -> N
 
 
 def skipped(curve: str) -> np.ndarray:
-    """Share of 100 files skipped by a point query, for each of 4 uniform fields over 1 M rows (VLDB 2020,
-    figure 5)."""
+    """Returns the share of 100 files that a point query skips, for each of 4 uniform fields over 1 M rows
+    (VLDB 2020, figure 5)."""
     random = np.random.default_rng(1)
     table = pa.table({f"c{i}": random.integers(0, 2**40, 1_000_000) for i in range(4)})
     names = table.column_names

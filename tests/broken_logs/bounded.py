@@ -96,7 +96,7 @@ def _table(path: str) -> deltaic.DeltaTable:
 
 
 def _rows(table: deltaic.DeltaTable) -> list[Any]:
-    """The rows by their first column, and further results that a user may request."""
+    """Returns the rows by their first column, and further results that a user may request."""
     rows = table.scan().to_arrow()
     table.files(deleted_rows=True).to_arrow()
     table.scan(where="a > 1").count()

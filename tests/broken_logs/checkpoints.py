@@ -75,7 +75,8 @@ def state(table: Table) -> Rows:
 
 
 def columns(**changed: Mapping[str, pa.DataType] | pa.DataType | None) -> pa.Schema:
-    """The columns of a checkpoint; an action as other fields, as another type, or None for none."""
+    """Returns the columns of a checkpoint. `changed`: other fields or another type for an action, or None to
+    omit it."""
     wanted = {**ACTIONS, **changed}
     return pa.schema(
         [
@@ -123,7 +124,7 @@ def part(table: Table, number: int, count: int, rows: Sequence[Mapping[str, Any]
 
 
 def sidecar(table: Table, name: str, rows: Sequence[Mapping[str, Any]] | pa.Table) -> dict[str, Any]:
-    """A file of `_sidecars`, and the action that names it."""
+    """Returns a file of `_sidecars`, and the action that names it."""
     folder = table.log / "_sidecars"
     folder.mkdir(exist_ok=True)
     pq.write_table(rows if isinstance(rows, pa.Table) else to_arrow(rows), folder / name)
@@ -148,7 +149,7 @@ def second(
 
 
 def alone(write: Callable[[Table], object]) -> Callable[[Table], None]:
-    """The checkpoint is all that is left of the log."""
+    """Returns a case in which the checkpoint is all that is left of the log."""
 
     def apply(table: Table) -> None:
         write(table)

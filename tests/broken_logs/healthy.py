@@ -66,7 +66,7 @@ class Table:
     # --- actions
 
     def add(self, number: int, **changed: Any) -> dict[str, Any]:
-        """The add of file `number`; a field that is None is left out."""
+        """Returns the add of file `number`; a field that is None is left out."""
         letter = "xyx"[number]
         path = f"p={letter}/f{number}.parquet"
         fields = {

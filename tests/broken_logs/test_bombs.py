@@ -25,7 +25,7 @@ CODECS = ["gzip", "brotli", "lz4 of hadoop", "zstd", "snappy"]
 
 
 def written_as(codec: str) -> str:
-    """The name of a codec in pyarrow."""
+    """Returns the name of a codec in pyarrow."""
     return "lz4" if codec == "lz4 of hadoop" else codec
 
 
@@ -36,7 +36,7 @@ def level(codec: str) -> int | None:
 
 @functools.cache
 def bomb(codec: str) -> bytes:
-    """Bytes that unfold to UNFOLDED zeros."""
+    """Returns bytes that decompress to UNFOLDED zeros."""
     if codec == "gzip":
         return gzip.compress(bytes(16 * MIB)) * (UNFOLDED // (16 * MIB))  # members, one behind the other
     if codec == "snappy":  # at most about twenty times as many bytes
@@ -47,7 +47,7 @@ def bomb(codec: str) -> bytes:
 
 
 def text_of(size: int) -> str:
-    """A text that no codec makes much smaller than two thirds of it."""
+    """Returns a text that no codec makes much smaller than two thirds of it."""
     return random.Random(5).randbytes(size).hex()
 
 

@@ -22,7 +22,8 @@ FILE = f"{2:020}.checkpoint.parquet"
 
 
 def rows(edit: Callable[[Rows], object]) -> Callable[[Table], None]:
-    """A checkpoint alone, its rows changed. They are protocol, metaData, remove, add, add."""
+    """Returns a case with a checkpoint alone, whose rows are changed. They are protocol, metaData, remove,
+    add, add."""
 
     def write(table: Table) -> None:
         whole = state(table)
@@ -43,7 +44,8 @@ def fields(kind: str, **changed: Any) -> Callable[[Table], None]:
 
 
 def shaped(kind: str, shape: Any, value: Any = None) -> Callable[[Table], None]:
-    """A checkpoint alone, one action of another type, all its values the same."""
+    """Returns a case with a checkpoint alone, in which one action has another type and equal values in all
+    rows."""
 
     def write(table: Table) -> None:
         whole = [{**row, kind: value} if kind in row else row for row in state(table)]
@@ -53,7 +55,8 @@ def shaped(kind: str, shape: Any, value: Any = None) -> Callable[[Table], None]:
 
 
 def typed(kind: str, value: Any, **types: pa.DataType) -> Callable[[Table], None]:
-    """A checkpoint alone, one field of an action of another type, its values all the same."""
+    """Returns a case with a checkpoint alone, in which one field of an action has another type and equal
+    values."""
 
     def write(table: Table) -> None:
         ((field, _),) = types.items()
@@ -68,7 +71,7 @@ def without(*kinds: str) -> Callable[[Table], None]:
 
 
 def bytes_of(edit: Callable[[bytes], bytes], *, keep: bool = False) -> Callable[[Table], None]:
-    """A checkpoint whose bytes are changed, alone or with the commits."""
+    """Returns a case with a checkpoint whose bytes are changed, alone or with the commits."""
 
     def write(table: Table) -> None:
         classic(table)

@@ -33,7 +33,7 @@ def vectors(table: Table) -> None:
 
 
 def vector(**fields: Any) -> Callable[[Table], None]:
-    """A descriptor whose fields are in order but for these."""
+    """Returns a case with a descriptor in which only these fields are wrong."""
     from deltaic import DeletionVector
 
     marked = DeletionVector.from_rows([0])

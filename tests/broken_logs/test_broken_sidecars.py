@@ -22,7 +22,7 @@ MALFORMED = "a JSON object"
 def sided(
     *names: str, action: Callable[[dict[str, Any]], object] | None = None, make: bool = True
 ) -> Callable[[Table], None]:
-    """A V2 checkpoint in JSON alone, whose files are in sidecars of these names."""
+    """Returns a case with a V2 checkpoint in JSON alone, whose files are in sidecars of these names."""
 
     def write(table: Table) -> None:
         named = []
@@ -40,7 +40,7 @@ def sided(
 
 
 def holding(make: Callable[[Table], Any]) -> Callable[[Table], None]:
-    """A V2 checkpoint alone, with one sidecar of these rows."""
+    """Returns a case with a V2 checkpoint alone, with one sidecar of these rows."""
     return alone(lambda table: second(table, [sidecar(table, "s.parquet", make(table))]))
 
 

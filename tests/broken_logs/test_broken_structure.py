@@ -14,7 +14,7 @@ HEALTHY = Reads(AT_2)
 
 
 def line(number: int, found: str, expected: str, version: int = 2, error: str = "ProtocolError") -> Fails:
-    """A fault of one line of a commit."""
+    """Returns a fault of one line of a commit."""
     return Fails(error, f"{version:020}.json:{number}", found, expected)
 
 

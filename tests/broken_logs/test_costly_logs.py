@@ -38,7 +38,7 @@ def metadata(**fields: Any) -> str:
 
 
 def sparse(path: Callable[[Table], Path], size: int) -> Callable[[Table], None]:
-    """A file of zeros that takes no place on the disk."""
+    """Returns a case with a file of zeros that takes no space on the disk."""
 
     def write(table: Table) -> None:
         with open(path(table), "wb") as stream:
@@ -71,7 +71,7 @@ def wide(count: int) -> str:
 
 
 def long_text(size: int) -> Callable[[Table], None]:
-    """A checkpoint with one text, all of one letter."""
+    """Returns a case with a checkpoint that has one text, all of one letter."""
 
     def write(table: Table) -> None:
         whole = state(table)
@@ -101,7 +101,7 @@ def lying_page(table: Table) -> None:
 
 
 def shared_text(size: int, count: int) -> Callable[[Table], None]:
-    """A checkpoint whose adds name one long text of a dictionary."""
+    """Returns a case with a checkpoint whose adds refer to one long text of a dictionary."""
 
     def write(table: Table) -> None:
         value = "x" * size
@@ -118,7 +118,7 @@ def shared_text(size: int, count: int) -> Callable[[Table], None]:
 
 
 def prefixes(size: int, count: int) -> Callable[[Table], None]:
-    """A checkpoint whose paths each repeat the one before."""
+    """Returns a case with a checkpoint whose paths each repeat the one before."""
 
     def write(table: Table) -> None:
         value = "x" * size
@@ -136,7 +136,7 @@ def prefixes(size: int, count: int) -> Callable[[Table], None]:
 
 
 def empty_rows(count: int) -> Callable[[Table], None]:
-    """A checkpoint of rows without any action."""
+    """Returns a case with a checkpoint of rows without any action."""
 
     def write(table: Table) -> None:
         shape = columns(**{name: None for name in ACTIONS if name not in ("protocol", "txn")})

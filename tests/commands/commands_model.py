@@ -15,7 +15,7 @@ Make = Callable[..., DeltaTable]
 
 
 def rows(data: Any) -> list[tuple[Any, ...]]:
-    """All rows as a sorted list of tuples, columns in order: a multiset that compares."""
+    """Returns all rows as a sorted list of tuples, columns in order: a multiset that can be compared."""
     table = data.scan().to_arrow() if isinstance(data, DeltaTable) else data
     return sorted(
         (tuple(_equal_to_itself(value) for value in row.values()) for row in table.to_pylist()), key=repr
@@ -27,7 +27,7 @@ def _equal_to_itself(value: Any) -> Any:
 
 
 def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
-    """The answer of DuckDB alone, as `rows`."""
+    """Returns the result of DuckDB alone, as `rows` does."""
     with duckdb.connect() as connection:
         for name, table in tables.items():
             connection.register(name, table)

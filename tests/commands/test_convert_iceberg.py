@@ -74,7 +74,7 @@ def arrow_schema(data: dict[str, Any], kinds: list[pa.DataType]) -> pa.Schema:
 
 
 def simple(folder: Path, *, version: str = "2", name: str = "t") -> Table:
-    """Two files of ids 0..9 and 10..19."""
+    """Makes a table with two files of ids 0..9 and 10..19."""
     table = catalog(folder).create_table(
         f"n.{name}", Schema(NestedField(1, "id", LongType())), properties={"format-version": version}
     )

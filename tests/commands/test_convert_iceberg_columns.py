@@ -129,7 +129,7 @@ def test_files_without_ids_need_a_name_mapping(tmp_path: Path) -> None:
 
 
 def hive_table(folder: Path) -> Table:
-    """A table as Iceberg migrates it from Hive: the partition column is not in the data file."""
+    """Returns a table as Iceberg migrates it from Hive: the partition column is not in the data file."""
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "part"))
     table = catalog(folder).create_table("n.t", Schema(*_FIELDS[:2]), partition_spec=spec)
     with_foreign_file(table, [{"id": 1, "name": "p"}])
@@ -161,7 +161,8 @@ def test_partition_columns_that_files_lack_must_stay_partition_columns(tmp_path:
 
 
 def with_defaults(table: Table, defaults: dict[str, dict[str, Any]]) -> Table:
-    """The table as format version 3, in which fields have these defaults (as JSON, by name; at any depth)."""
+    """Returns the table as format version 3, in which fields have these defaults (as JSON, by name; at any
+    depth)."""
     schemas = [json.loads(each.model_dump_json()) for each in table.metadata.schemas]
 
     def visit(node: Any) -> None:

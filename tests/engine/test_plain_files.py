@@ -27,7 +27,7 @@ INSTANT = dt.datetime(2024, 2, 29, 23, 59, 59, 999999, dt.timezone.utc)
 
 
 def values(first: int) -> pa.Table:
-    """Rows of every type without parts, with nulls, extremes, NaN and both zeros."""
+    """Returns rows of every type without parts, with nulls, extremes, NaN and both zeros."""
     rows = range(first, first + ROWS)
 
     def some(value: Callable[[int], Any], every: int = 7) -> list[Any]:

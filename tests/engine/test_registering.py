@@ -66,7 +66,7 @@ def test_the_smaller_side_of_a_join_is_built() -> None:
 
 
 def scans(nodes: object) -> list[str]:
-    """The first projected column of each scan, from left to right."""
+    """Returns the first projected column of each scan, from left to right."""
     found = []
     for node in nodes if isinstance(nodes, list) else [nodes]:
         projected = node.get("extra_info", {}).get("Projections")

@@ -42,7 +42,7 @@ QUERIES = [
 
 
 def copies() -> list[str]:
-    """Names of all copies in the databases of this process."""
+    """Returns the names of all copies in the databases of this process."""
     found: list[str] = []
     for database in connection._databases.values():
         with database.connection.cursor() as cursor:

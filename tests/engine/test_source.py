@@ -382,7 +382,7 @@ def _extended(data_type: Any, values: Any) -> pa.Array:
 
 
 def _latin_1() -> pa.Array:
-    """Text as pyarrow reads it from a Parquet file whose writer did not encode it."""
+    """Returns text as pyarrow reads it from a Parquet file whose writer did not encode it."""
     offsets, text = np.array([0, 2, 3], np.int32), "ok\xfc".encode("latin-1")
     return pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 

@@ -15,7 +15,7 @@ Columns = Sequence[tuple[str, str]]
 
 
 def scope(plan: Plan) -> Mapping[str, Schema]:
-    """The columns that an expression over the plan's rows sees, by their alias."""
+    """Returns the columns that an expression over the plan's rows sees, by their alias."""
     if isinstance(plan, Filter):
         return scope(plan.input)
     if isinstance(plan, Join):

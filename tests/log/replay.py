@@ -46,7 +46,7 @@ class State:
 
 
 def key(action: dict[str, Any]) -> Key:
-    """A logical file: its path decoded, and the unique id of its vector."""
+    """Returns a logical file: its path decoded, and the unique id of its vector."""
     vector = action.get("deletionVector")
     if vector is None:
         return unquote(action["path"]), None
@@ -55,7 +55,7 @@ def key(action: dict[str, Any]) -> Key:
 
 
 def replay(commits: Iterable[bytes]) -> State:
-    """The version that these commits lead to, from the first one on."""
+    """Returns the version that these commits lead to, from the first one on."""
     state = State()
     for commit in commits:
         state.apply(json.loads(line) for line in commit.splitlines())

@@ -18,8 +18,8 @@ OTHERS = ["txn", "domainMetadata"]
 
 
 def make(path: Path, parts: list[list[str]]) -> deltaic.DeltaTable:
-    """A table whose checkpoint of version 3 has a part with just these columns each, and whose commits up to
-    there are gone."""
+    """Returns a table whose checkpoint of version 3 has a part with just these columns each, and whose
+    commits up to there are gone."""
     table = deltaic.write(
         path, pa.table({"a": [0]}), properties={"delta.appendOnly": "true", "delta.checkpointInterval": 1000}
     )

@@ -52,7 +52,7 @@ def in_folder(store: Store) -> set[str]:
 
 
 def without_commits(snapshot: Snapshot) -> Snapshot:
-    """The version, from its checkpoint alone."""
+    """Returns the version, from its checkpoint alone."""
     snapshot.store.delete([commit_path(version) for version in range(snapshot.version + 1)])
     return Snapshot.load(snapshot.store)
 

@@ -22,7 +22,7 @@ def written(place: Path, **options: Any) -> deltaic.DeltaTable:
 
 
 def source(place: Path) -> deltaic.DeltaTable:
-    """A table with deletion vectors, partitions and a txn."""
+    """Returns a table with deletion vectors, partitions and a txn."""
     commit = deltaic.CommitOptions(transactions={"job": 3})
     table = written(
         place.with_name("source"),

@@ -387,7 +387,7 @@ def test_vectors_of_version_3(path: str) -> None:
 
 
 def vectors(table: DeltaTable) -> list[tuple[Any, ...]]:
-    """The live deletion vectors of the newest snapshot: path, offset, size, data file, rows."""
+    """Returns the live deletion vectors of the newest snapshot: path, offset, size, data file, rows."""
     from pyiceberg.io.pyarrow import PyArrowFileIO
     from pyiceberg.manifest import ManifestContent
 

@@ -107,7 +107,7 @@ class Walk:
         return pa.table(columns)
 
     def no_nulls(self, names: Iterable[str] | None = None) -> list[str]:
-        """Columns in which there is no null: PyIceberg reads null lists of structs as empty ones."""
+        """Returns the columns without nulls: PyIceberg reads null lists of structs as empty ones."""
         return [name for name in names or self.kinds if name.endswith("ls")]
 
     def steps(self) -> dict[str, Callable[[], Any]]:

@@ -298,7 +298,7 @@ def test_lines_across_blocks(size: int) -> None:
 
 
 def rewritten(store: Store, change: Any) -> _core.Snapshot:
-    """The checkpoint of version 0 with its `add` column changed."""
+    """Returns the checkpoint of version 0 with its `add` column changed."""
     whole = pq.read_table(io.BytesIO(store.get(checkpoint_path(0))))
     rows = change(whole["add"].combine_chunks())
     out = io.BytesIO()
@@ -308,7 +308,7 @@ def rewritten(store: Store, change: Any) -> _core.Snapshot:
 
 
 def changed(rows: pa.StructArray, path: list[str], value: Any) -> pa.StructArray:
-    """A struct with another child at a path."""
+    """Returns a struct with another child at a path."""
     name, *rest = path
     at = rows.type.get_field_index(name)
     children, fields = [rows.field(each) for each in range(rows.type.num_fields)], list(rows.type)

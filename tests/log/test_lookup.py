@@ -59,7 +59,7 @@ def commits(first: int, last: int) -> list[str]:
 
 
 def outcome(call: Callable[[], object]) -> object:
-    """The result of a call, or the text of its error."""
+    """Returns the result of a call, or the text of its error."""
     try:
         return call()
     except DeltaError as error:

@@ -149,7 +149,7 @@ def histories(draw: st.DrawFn) -> list[bytes]:
 
 
 def actions(table: pa.Table) -> dict[Any, dict[str, Any]]:
-    """Rows by key, with what a replay must keep of each."""
+    """Returns the rows by key, with the fields that a replay must keep."""
     from replay import key
 
     found = {}
@@ -312,8 +312,8 @@ def test_every_version_is_what_a_plain_replay_says(commits: list[bytes], data: s
 
 
 def kind_is_whole(store: Store, base: int, version: int) -> bool:
-    """Whether `version` can be built from commit 0 (base -1) or from a checkpoint of `base` that is not
-    broken."""
+    """Returns true if `version` can be built from commit 0 (base -1) or from a checkpoint of `base` that is
+    not broken."""
     listing = list_log(store)
     if not all(each in listing.commits for each in range(base + 1, version + 1)):
         return False

@@ -273,8 +273,8 @@ def test_read_hint() -> None:
 
 
 def reference(listing: Sequence[str], version: int) -> bool:
-    """A plain reading of PROTOCOL.md: a version can be built from commit 0, or from a complete checkpoint and
-    the commits after it."""
+    """Returns true by a plain reading of PROTOCOL.md: a version can be built from commit 0, or from a
+    complete checkpoint and the commits after it."""
     names = set(listing)
     for base in range(-1, version + 1):
         complete = base < 0 or checkpoint_path(base) in names or {part(base, 1, 2), part(base, 2, 2)} <= names

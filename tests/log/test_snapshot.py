@@ -212,7 +212,8 @@ def test_no_table() -> None:
 
 
 def aged(tmp_path: Path, ages: list[int]) -> Snapshot:
-    """A table on disk; commit n was written `ages[n]` seconds after 2024-01-01 by the clock of the store."""
+    """Returns a table on disk; commit n was written `ages[n]` seconds after 2024-01-01 by the clock of the
+    store."""
     snapshot = create(Store(str(tmp_path / "table")), properties={"delta.checkpointInterval": 1000})
     for version in range(1, len(ages)):
         snapshot = append(snapshot, f"{version}.parquet")

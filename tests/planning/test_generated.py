@@ -72,7 +72,8 @@ def table_of(path: Path, base: str, names: list[str], ahead: int) -> deltaic.Del
 
 
 def declared(table: deltaic.DeltaTable, expressions: dict[str, str]) -> deltaic.DeltaTable:
-    """The table with these columns as generated ones. No row of it may be written by us afterwards."""
+    """Returns the table with these columns as generated ones. deltaic must not write rows to it
+    afterwards."""
     log = Path(table.location.removeprefix("file://")) / "_delta_log"
     lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
     (metadata,) = (line["metaData"] for line in lines if "metaData" in line)

@@ -41,7 +41,7 @@ def flat(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def same(text: str, *, schema: Schema = SCHEMA, zone: str = "UTC") -> bool:
-    """Whether the text was simple; if so, that both readings agree."""
+    """Returns true if the text was simple; checks then that both readings agree."""
     said = simple.read(text, schema, "t", zone)
     if said is None:
         return False

@@ -25,7 +25,7 @@ def metadata(schema: Schema | str = "a int", configuration=None, partition_colum
 
 
 def listed(*names: str) -> Protocol:
-    """A protocol with just these features, each where it belongs."""
+    """Returns a protocol with exactly these features, each in its list."""
     return Protocol(3, 7, tuple(name for name in names if FEATURES[name].reader), names)
 
 

@@ -50,7 +50,7 @@ class Operation:
     version: int | None = None
 
     def after(self, before: Counter[Row]) -> Counter[Row]:
-        """The rows that it leaves, where it sees all rows of the version below."""
+        """Returns the rows after the command, if it reads all rows of the version before."""
         low, high = self.ids
         hit = Counter({row: count for row, count in before.items() if low <= row[0] <= high})
         if self.kind == "append":
@@ -366,7 +366,7 @@ class Run:
             self.problems.append(f"version {snapshot.version} lacks {sorted(missing)}")
 
     def _change(self, store: _core.Store, version: int) -> dict[Row, int]:
-        """How many of each row the change feed inserts, less those that it deletes."""
+        """Returns the number of each row that the change feed inserts, minus those that it deletes."""
         _, derived, _ = _core.read_changes(store, [(version, f"_delta_log/{version:020}.json", 1)], [])
         found: Counter[Row] = Counter()
         for file in derived.to_pylist():

@@ -44,7 +44,7 @@ class Collector:
     def run(
         self, table: Path, shape: Callable[[Any], Any] = lambda frame: frame, **options: Any
     ) -> list[list[Any]]:
-        """The batches of this run."""
+        """Returns the batches of this run."""
         return self.run_frame(shape(self.frame(table, **options)))
 
     def run_frame(self, frame: Any, trigger: dict[str, Any] | None = None) -> list[list[Any]]:
@@ -95,7 +95,7 @@ class Collector:
 
 
 def end_offset(progress: Any) -> dict[str, Any]:
-    """The offset of the only source at the end of a batch."""
+    """Returns the offset of the only source at the end of a batch."""
     text = progress["sources"][0]["endOffset"]
     # PySpark 4.1 gives the text of a dict instead of JSON
     offset: dict[str, Any] = json.loads(text) if '"' in text else ast.literal_eval(text)
@@ -103,7 +103,7 @@ def end_offset(progress: Any) -> dict[str, Any]:
 
 
 def failure(call: Callable[[], Any]) -> Any:
-    """The exception that ends the query for which `call` waits."""
+    """Returns the exception that ends the query for which `call` waits."""
     from pyspark.errors import StreamingQueryException
 
     with pytest.raises(StreamingQueryException) as raised:

@@ -39,7 +39,7 @@ def _parameters(function: Any) -> str:
 
 
 def exceptions(module: ModuleType) -> list[str]:
-    """The public names of `delta.exceptions`."""
+    """Returns the public names of `delta.exceptions`."""
     return sorted(module.__all__)
 
 

@@ -33,14 +33,14 @@ SETTINGS = {
 
 
 def weight(spark: Any, thing: Any) -> int:
-    """Bytes of a Java object as Spark sends it."""
+    """Returns the number of bytes of a Java object as Spark sends it."""
     made = spark._jvm.java.io.ByteArrayOutputStream()
     spark._jvm.java.io.ObjectOutputStream(made).writeObject(thing)
     return int(made.size())
 
 
 def peak(process: int) -> int:
-    """Bytes of memory that a process has had at most."""
+    """Returns the maximum bytes of memory that a process has had."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 

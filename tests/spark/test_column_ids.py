@@ -99,7 +99,7 @@ def rows(table: pa.Table) -> list[str]:
 
 
 def missing_ids(fields: Any, place: str = "") -> list[str]:
-    """The columns and fields of structs, however deep, that have no id in a Parquet file."""
+    """Returns the columns and fields of structs, however deep, that have no id in a Parquet file."""
     found = []
     for field in fields:
         name = f"{place}.{field.name}"

@@ -63,7 +63,7 @@ class Place:
         return self.spark.readStream.format("delta")
 
     def writer(self) -> Any:
-        """A writer of one row that fits the table."""
+        """Returns a writer of one row that fits the table."""
         return (
             self.spark.sql("SELECT 1L AS id, 'a' AS part, 'x' AS text").write.format("delta").mode("append")
         )
@@ -350,12 +350,12 @@ def reserved_columns(at: Place) -> None:
 
 
 def new_table(at: Place) -> Any:
-    """A writer of DataFrameWriterV2 for a new table with the columns a and b."""
+    """Returns a writer of DataFrameWriterV2 for a new table with the columns a and b."""
     return at.spark.sql("SELECT 1 AS a, 2 AS b").writeTo(f"delta.`{at.root}/n`").using("delta")
 
 
 def replacing(at: Place) -> Any:
-    """A writer of DataFrameWriterV2 for the table."""
+    """Returns a writer of DataFrameWriterV2 for the table."""
     return at.spark.range(1).writeTo(at.table).using("delta")
 
 
@@ -446,7 +446,7 @@ def generated_as(column: str) -> str:
 
 
 def built_as(expression: str) -> Callable[[Place], Any]:
-    """The builder of a table whose column b is generated."""
+    """Returns the builder of a table whose column b is generated."""
 
     def build(at: Place) -> None:
         builder = DeltaTable.create(at.spark).location(f"{at.root}/built").addColumn("a", "INT")

@@ -19,7 +19,7 @@ cloudpickle = pytest.importorskip("pyspark.cloudpickle")
 
 
 def plain(value: Any) -> Any:
-    """Values that compare: fields of structs without an order of their own, NaN equal to itself."""
+    """Returns values that can be compared: fields of structs in any order, NaN equal to itself."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in sorted(value.items())}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else repr(value)

@@ -55,13 +55,13 @@ class Feed:
         return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
 
     def run(self, **options: Any) -> list[list[tuple[Any, ...]]]:
-        """The batches of a query that reads all there is."""
+        """Returns the batches of a query that reads all available data."""
         before = len(self.batches)
         assert self.start(self.frame(**options), {"availableNow": True}).awaitTermination(60)
         return self.batches[before:]
 
     def ends(self, **options: Any) -> str:
-        """The text of the error of a query."""
+        """Returns the text of the error of a query."""
         with pytest.raises(Exception, match=r"\[DELTA_") as raised:
             self.run(**options)
         return str(raised.value)

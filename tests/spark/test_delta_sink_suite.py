@@ -90,7 +90,7 @@ def sink(session: Any, tmp_path: Path) -> Sink:
 
 
 def refused(sink: Sink, *rows: Any, select: tuple[str, ...] = (), **how: Any) -> str:
-    """The text of the error that ends a query."""
+    """Returns the text of the error that ends a query."""
     from pyspark.errors import StreamingQueryException
 
     with pytest.raises(StreamingQueryException) as raised:

@@ -28,7 +28,7 @@ def add(path: Path, *ids: int) -> DeltaTable:
 
 
 def files_of(path: Path, count: int, rows: int) -> DeltaTable:
-    """A table with deletion vectors: files of as many rows, with the ids from 0 on."""
+    """Returns a table with deletion vectors: files of as many rows, with the ids from 0 on."""
     table = DeltaTable.create(path, "id bigint", properties=VECTORS)
     for first in range(0, count * rows, rows):
         table = add(path, *range(first, first + rows))
@@ -36,7 +36,7 @@ def files_of(path: Path, count: int, rows: int) -> DeltaTable:
 
 
 def vectors(path: Path) -> int:
-    """The number of files with a deletion vector."""
+    """Returns the number of files with a deletion vector."""
     return sum(file["deletion_vector"] is not None for file in DeltaTable(path).files())
 
 
@@ -149,7 +149,7 @@ def test_two_commits_in_one_batch(
 
 
 def collected(session: Any, path: Path, *expressions: str) -> list[tuple[Any, ...]]:
-    """The rows of a stream that reads all that the table has."""
+    """Returns the rows of a stream that reads all that the table has."""
     rows: list[tuple[Any, ...]] = []
     frame = session.readStream.format("delta").load(str(path)).selectExpr(*expressions)
     writer = frame.writeStream.foreachBatch(

@@ -46,7 +46,7 @@ def ids(frame: Any) -> list[int]:
 
 
 def readers(session: Any, place: str) -> dict[str, Any]:
-    """Every way to a DataFrame that follows the table."""
+    """Returns a DataFrame that follows the table for each way to get one, by name."""
     load(session, place).createOrReplaceTempView("following_view")
     session.sql(f"CREATE OR REPLACE TEMP VIEW following_sql AS SELECT * FROM delta.`{place}`")
     session.sql(f"CREATE OR REPLACE TEMP VIEW following_part AS SELECT id FROM delta.`{place}` WHERE id >= 0")

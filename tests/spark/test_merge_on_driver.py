@@ -43,7 +43,7 @@ SCHEMA = pa.schema(
 
 
 def data(keys: range, seed: int) -> pa.Table:
-    """A row for each key, with nulls in every column but `part`."""
+    """Returns a row for each key, with nulls in every column but `part`."""
     draw = random.Random(seed)
 
     def some(value: Any) -> Any:
@@ -203,8 +203,8 @@ KEYS = [
 
 
 def random_merge(draw: random.Random) -> tuple[str, Clauses]:
-    """A condition and up to five clauses. Some of them fail: a source row too many, a value that does not
-    fit."""
+    """Returns a condition and up to five clauses. Some of them fail: by a second source row for a target row,
+    or a value that does not fit."""
 
     def where(conditions: list[str]) -> str | None:
         return draw.choice(conditions) if draw.random() < 0.6 else None

@@ -58,8 +58,8 @@ def classes(session: Any) -> list[type]:
 
 
 def attributes(session: Any) -> dict[tuple[str, str], Any]:
-    """The attributes of a session's classes, without marks of deltaic: on Spark Connect the class represents
-    the application."""
+    """Returns the attributes of a session's classes, without marks of deltaic: on Spark Connect the class
+    represents the application."""
     found = {(kind.__name__, name): value for kind in classes(session) for name, value in vars(kind).items()}
     return {key: value for key, value in found.items() if not key[1].startswith("_deltaic")}
 
@@ -129,7 +129,7 @@ def test_only_a_session_can_be_disabled() -> None:
 
 
 def descriptions(session: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The descriptions of the jobs of a DELETE by SQL, in the order in which they were set."""
+    """Returns the descriptions of the jobs of a DELETE by SQL, in the order in which they were set."""
     context, noted = session.sparkContext, []
     own = type(context).setLocalProperty
 
@@ -185,7 +185,7 @@ def test_a_job_has_the_description_while_it_runs(session: Any, path: str) -> Non
 
 
 def jobs(context: Any) -> list[Any]:
-    """The jobs in Spark's own store of its web interface."""
+    """Returns the jobs in Spark's own store of its web interface."""
     context._jsc.sc().listenerBus().waitUntilEmpty()
     found = context._jsc.sc().statusStore().jobsList(None)
     return [found.apply(number) for number in range(found.size())]

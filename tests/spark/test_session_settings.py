@@ -64,7 +64,7 @@ def test_enabling_warns_of_settings_that_deltaic_does_not_read(
 
 
 def transactions(path: Path) -> list[tuple[str, int]]:
-    """Each `txn` action of the log."""
+    """Returns each `txn` action of the log."""
     lines = [
         json.loads(line)
         for commit in sorted((path / "_delta_log").glob("*.json"))

@@ -48,7 +48,7 @@ def data(start: int, stop: int) -> pa.Table:
 
 
 def said(rows: list[dict[str, Any]]) -> list[str]:
-    """The changes without the times of their commits."""
+    """Returns the changes without the times of their commits."""
     return sorted(
         repr([row[name] for name in ("_commit_version", "_change_type", "id", "grp", "name")]) for row in rows
     )

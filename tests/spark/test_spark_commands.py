@@ -104,8 +104,8 @@ def rows(table: DeltaTable) -> list[str]:
 
 
 def committed(table: DeltaTable, exact: bool) -> list[Any]:
-    """The last commit, without what differs from one run to the next; where not `exact`, without its files
-    too."""
+    """Returns the last commit, without the values that differ from run to run; if not `exact`, without its
+    files too."""
     found = []
     for line in (Path(table.location) / "_delta_log" / f"{table.version:020d}.json").read_text().splitlines():
         [(kind, action)] = json.loads(line).items()
@@ -129,8 +129,8 @@ def committed(table: DeltaTable, exact: bool) -> list[Any]:
 
 
 def resolved(parameter: Any) -> Any:
-    """A parameter of a commit of the embedded engine, which has conditions as the user wrote them, with the
-    text that Spark shows: `["(id = 5)"]` of `["id = 5"]`."""
+    """Returns a parameter of a commit of the embedded engine, which has conditions as the user wrote them,
+    with the text that Spark shows: `["(id = 5)"]` of `["id = 5"]`."""
     if not isinstance(parameter, str):
         return parameter
     found = json.loads(parameter)

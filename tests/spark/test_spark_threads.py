@@ -26,7 +26,7 @@ ROWS = pa.table(
 
 
 def _work(path: Path, spark: Any) -> list[tuple[Any, ...]]:
-    """Every command in turn; -> the rows that are left."""
+    """Runs every command in turn, and returns the rows that are left."""
     deltaic.write(path, ROWS, partition_by="p", properties={"delta.enableDeletionVectors": True})
     table = deltaic.DeltaTable(path, spark=spark)
     table.delete("id % 5 = 0 AND s LIKE 's%'")

@@ -59,7 +59,7 @@ class Follower:
         )
 
     def run(self, **options: Any) -> list[dict[str, Any]]:
-        """The rows of this run."""
+        """Returns the rows of this run."""
 
         def collect(batch: Any, number: int) -> None:
             self.rows += [row.asDict() for row in batch.collect()]
@@ -73,7 +73,7 @@ class Follower:
         return self.rows[before:]
 
     def ends(self, condition: str, **options: Any) -> list[dict[str, Any]]:
-        """The rows of a run that ends with a condition."""
+        """Returns the rows of a run that ends with a condition."""
         from pyspark.errors import StreamingQueryException
 
         before = len(self.rows)

@@ -106,7 +106,7 @@ def test_wrong_options_are_named(session: Any, tmp_path: Path, options: dict[str
 
 
 def ended(collector: Collector, table: Path, **options: Any) -> str:
-    """The text of the error that ends a query."""
+    """Returns the text of the error that ends a query."""
     return str(failure(lambda: collector.run(table, **options)))
 
 

@@ -85,7 +85,7 @@ def differences(query: Query, ours: Any, recorded: dict[str, Any]) -> str:
 
 
 def failing(outcome: Any) -> bool:
-    """Whether an outcome is an error, before or while it runs."""
+    """Returns true if an outcome is an error, before or while the query runs."""
     return isinstance(outcome, DeltaError) or isinstance(outcome[1], DeltaError)
 
 

@@ -29,7 +29,7 @@ class Query(NamedTuple):
 
 
 def select(aggregates: list[str], tail: str, key: str) -> str:
-    """Several aggregates in one query."""
+    """Returns several aggregates in one query."""
     columns = ", ".join(f"{aggregate} AS v{number}" for number, aggregate in enumerate(aggregates))
     return (
         f"SELECT {key} AS k, {columns} FROM given {tail} GROUP BY {key}"
@@ -141,8 +141,8 @@ last(t, true)
 
 
 def queries(seed: int = 3) -> list[Query]:
-    """Every aggregate of every argument over all rows; with DISTINCT; and some of them over part of the rows
-    and in groups."""
+    """Returns every aggregate of every argument over all rows; with DISTINCT; and some of them over part of
+    the rows and in groups."""
     chosen = random.Random(seed)
     arguments = (*COLUMNS, *EXPRESSIONS)
     found = [Query(f"{name}({argument})") for name, argument in itertools.product(sorted(NAMES), arguments)]

@@ -38,8 +38,8 @@ _ERROR = re.compile(r"\berror\(")
 
 
 def _soft(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A connection whose errors TRY takes, which takes no volatile function: `deltaic_soft` in place of
-    `error`."""
+    """Returns a connection whose errors TRY catches. TRY takes no volatile function, so `deltaic_soft`
+    replaces `error`."""
     from duckdb import sqltypes
 
     def fail(message: str) -> None:
@@ -149,7 +149,7 @@ class Answers:
         ]
 
     def kept(self, one: TranslatedExpression) -> list[int] | None:
-        """The rows, counted from 1, that a boolean form keeps as a condition; None where it fails."""
+        """Returns the rows, counted from 1, that a boolean form keeps as a condition; None if it fails."""
         try:
             found = self._connection.sql(
                 f"SELECT position FROM rows_given WHERE {one.sql} ORDER BY position"
@@ -159,7 +159,7 @@ class Answers:
         return [position for (position,) in found]
 
     def single(self, one: TranslatedExpression, row: int | None) -> Any:
-        """The value on one row, counted from 1; on no row for None."""
+        """Returns the value on one row, counted from 1; on no row for None."""
         where = "" if row is None else f" FROM rows_given WHERE position = {row}"
         try:
             return encode(
@@ -176,7 +176,7 @@ class Answers:
 
 
 def recorded_type(kind: Any) -> DataType:
-    """A type as Spark's JSON has it, which can hold intervals."""
+    """Returns a type as Spark's JSON has it, which can hold intervals."""
     if isinstance(kind, str):
         return ResultType(kind) if kind.startswith("interval") else type_from_json(kind)
     if kind["type"] == "array":

@@ -82,7 +82,7 @@ def _subs(draw: random.Random) -> pa.Table:
 
 
 def _kinds() -> pa.Table:
-    """Values of each type, at their limits and between."""
+    """Returns values of each type, at their limits and between."""
     nan, inf = float("nan"), float("inf")
 
     def at(*parts: int) -> tuple[dt.datetime, dt.datetime]:

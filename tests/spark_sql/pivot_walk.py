@@ -29,7 +29,8 @@ _TURNED: dict[str, tuple[str, ...]] = {  # kinds that have a common type
 
 
 def query(number: int) -> str:
-    """The query of a number: with PIVOT or UNPIVOT from `FIRST` on, of query_walk.py below."""
+    """Returns the query with a number: with PIVOT or UNPIVOT from `FIRST` on, of query_walk.py for smaller
+    numbers."""
     draw = random.Random(number)
     return PivotWalk(draw).query() if number >= FIRST else Walk(draw).query()
 
@@ -44,7 +45,7 @@ class PivotWalk(Walk):
         return text
 
     def _columns(self) -> tuple[str, list[tuple[str, str]]]:
-        """A table, or a query with columns of one name each."""
+        """Returns a table, or a query with columns of one name each."""
         alias = self._name("r")
         if self._chance(0.15):
             text, columns = self._select(1)
@@ -64,7 +65,7 @@ class PivotWalk(Walk):
         )
 
     def _around(self, rows: str, turned: str) -> str:
-        """The query of a table and what turns it: as a clause of FROM or behind a pipe; some with a name for
+        """Returns the query of a table and a pivot: as a clause of FROM or after a pipe; some with a name for
         the rows and a condition."""
         if self._chance(0.15):
             return f"FROM {rows} |> {turned}"

@@ -68,6 +68,6 @@ def encoded(table: pa.Table) -> list[list[Any]]:
 
 
 def answer(text: str, rows: Mapping[str, pa.Table]) -> tuple[list[list[str]], list[list[Any]]]:
-    """Names and types of the columns of a query over these tables, and its rows."""
+    """Returns names and types of the columns of a query over these tables, and its rows."""
     found = deltaic.sql(text, tables=dict(rows))
     return [[field.name, type_text(field.type).lower()] for field in found.schema], encoded(found.to_arrow())

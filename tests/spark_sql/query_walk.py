@@ -20,7 +20,7 @@ _DAY = datetime.date(2024, 1, 30)
 
 
 def tables() -> dict[str, pa.Table]:
-    """The tables by name: few different values, nulls, rows that come twice."""
+    """Returns the tables by name: few different values, nulls, rows that come twice."""
     draw = random.Random(11)
 
     def some(values: Sequence[object], count: int) -> list[object]:
@@ -108,7 +108,7 @@ class Walk:
         return head + text
 
     def _piped(self, text: str, columns: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
-        """The query with an operator or two behind it."""
+        """Returns the query with one or two pipe operators after it."""
         for _ in range(self._draw.randint(1, 2)):
             (name, kind), (key, of_key) = self._draw.choice(columns), self._draw.choice(columns)
             step = self._draw.randint(0, 4)
@@ -133,7 +133,7 @@ class Walk:
     # --- SELECT
 
     def _select(self, depth: int, kinds: Sequence[str] | None = None) -> tuple[str, list[tuple[str, str]]]:
-        """A SELECT and its columns; `kinds`: which it must have."""
+        """Returns a SELECT and its columns; `kinds`: the types of the columns that it must have."""
         text, columns = self._from(depth)
         where = f" WHERE {self._condition(columns, depth, subqueries=True)}" if self._chance(0.6) else ""
         wanted = kinds or [self._one(ALL) for _ in range(self._draw.randint(1, 4))]
@@ -258,7 +258,7 @@ class Walk:
         return f"SELECT {', '.join(items)}{grouped}{rows}{group}{having}", places
 
     def _over_groups(self, kind: str, keys: list[tuple[str, str]], columns: Columns) -> str:
-        """A window over the groups."""
+        """Returns a window over the groups."""
         order = ", ".join(f"{key}{self._direction()}" for key, _ in keys)
         if kind == "int":
             return self._one(
@@ -323,7 +323,7 @@ class Walk:
         return f"{function}({value}) OVER ({partition.strip()})"
 
     def _scalar(self, kind: str, columns: Columns) -> str:
-        """A query that gives one value, of the rows that have a column's value or of all."""
+        """Returns a query that gives one value, of the rows that have a column's value or of all."""
         table, alias, inner = self._inner()
         if not inner.of(kind):
             return ""
@@ -401,7 +401,7 @@ class Walk:
         )
 
     def _value(self, kind: str, columns: Columns, depth: int) -> str:
-        """An expression of a kind, at most `depth` operators deep."""
+        """Returns an expression of a kind, at most `depth` operators deep."""
         if depth == 0 or self._chance(0.4):
             return self._column(kind, columns) if self._chance(0.85) else self._literal(kind)
         if self._chance(0.2):

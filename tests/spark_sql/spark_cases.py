@@ -24,7 +24,8 @@ class Family:
 
 
 def lines(text: str) -> tuple[str, ...]:
-    """The lines of a text without its comments; a line that ends with a backslash goes on in the next one."""
+    """Returns the lines of a text without its comments; a line that ends with a backslash goes on in the next
+    one."""
     return tuple(
         line.strip()
         for line in text.replace("\\\n", "").strip().splitlines()

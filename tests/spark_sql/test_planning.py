@@ -20,7 +20,7 @@ RECORDED = load("planning", "UTC")
 
 
 def outcome(query: str, table: deltaic.DeltaTable) -> str | None:
-    """The condition it fails with, `refused`, or None where it answers."""
+    """Returns the condition with which the query fails, `refused`, or None if it succeeds."""
     try:
         # One row of an aggregate over none.
         assert deltaic.sql(query, tables={"t": table}).to_arrow().num_rows <= 1

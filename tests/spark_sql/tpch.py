@@ -21,7 +21,7 @@ ANSWERS = FOLDER / "tpch.json"
 
 
 def queries() -> dict[str, str]:
-    """The text of each query by its name."""
+    """Returns the text of each query by its name."""
     parts = re.split(r"^-- (q\d+)$", QUERIES.read_text(), flags=re.MULTILINE)[1:]
     return {name: body.strip().rstrip(";") for name, body in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -252,7 +252,7 @@ _LARGE = re.compile(r"\b([ijlfxdwgsam]|bigint|(?!20\d\d-)\d{4,}|1e0)\b")
 
 
 def is_small(form: str) -> bool:
-    """Whether a form makes no value of gigabytes, here or in Spark."""
+    """Returns true if a form makes no value of gigabytes, here or in Spark."""
     return not (_GROWING.search(form) and _LARGE.search(form))
 
 
@@ -261,7 +261,7 @@ def arguments() -> tuple[str, ...]:
 
 
 def _fitting(pattern: str, chosen: random.Random) -> str:
-    """An argument that a parameter of this pattern takes, most of the time."""
+    """Returns an argument, mostly one that a parameter of this pattern takes."""
     pattern = pattern.removesuffix("...")
     if pattern in KINDS and chosen.random() < 0.7:
         return chosen.choice(KINDS[pattern] if len(KINDS[pattern]) == 1 else [*KINDS[pattern]])
@@ -417,7 +417,7 @@ def _filled(templates: Sequence[str], count: int, chosen: random.Random, size: i
 
 
 def first_level(size: int = 120, seed: int = 1) -> list[str]:
-    """Every form on columns and literals, in a fixed order, each expression once."""
+    """Returns every form on columns and literals, in a fixed order, each expression once."""
     chosen = random.Random(seed)
     found: list[str] = []
     for name in FORMS:

@@ -22,7 +22,7 @@ def answer(text: str) -> list[tuple[object, ...]]:
 
 
 def joins(text: str) -> list[str]:
-    """The joins of DuckDB's plan: their conditions."""
+    """Returns the joins of DuckDB's plan: their conditions."""
     token = engine.PLANS.set(plans := [])
     try:
         answer(text)

@@ -74,7 +74,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> deltaic.DeltaTable:
 
 
 def like(text: str | None, pattern: str) -> bool:
-    """The slow way: an expression of Python, sign by sign."""
+    """Evaluates LIKE in the slow way, by a Python expression, character by character."""
     signs = re.findall(r"\\.|.", pattern, re.DOTALL)
     as_regex = "".join({"%": ".*", "_": "."}.get(sign) or re.escape(sign[-1]) for sign in signs)
     return text is not None and re.fullmatch(as_regex, text, re.DOTALL) is not None

@@ -20,7 +20,7 @@ from deltaic.errors import (
 
 
 def rows(table: deltaic.DeltaTable) -> list[tuple[Any, ...]]:
-    """All rows, sorted by id; nulls of id first."""
+    """Returns all rows, sorted by id; nulls of id first."""
     table.refresh()
     found = [tuple(row.values()) for row in table.scan().to_arrow().to_pylist()]
     return sorted(found, key=lambda row: (row[0] is not None, row[0]))

@@ -39,7 +39,8 @@ def rows(start: int, count: int) -> pa.Table:
 
 
 def made(place: Place) -> str:
-    """A table with vectors, a checkpoint, changes, small files and one that is not fetched at once."""
+    """Returns a table with vectors, a checkpoint, changes, small files and one that is not fetched at
+    once."""
     path, options = place.at(), place.options
     properties = {"delta.enableChangeDataFeed": True, "delta.checkpointInterval": 4}
     table = deltaic.write(path, rows(0, LARGE), properties=properties, storage_options=options)
@@ -385,7 +386,7 @@ def test_the_limit_holds_and_what_was_used_least_recently_goes(s3_place: Place, 
     shutil.rmtree(cache)
 
     def read(path: str) -> int:
-        """How many requests for data it made."""
+        """Returns the number of requests for data that the read made."""
         with fetched(s3_place) as found:
             assert DeltaTable(path, storage_options=s3_place.options).scan().to_arrow().num_rows == LARGE
         assert used(cache) <= limit

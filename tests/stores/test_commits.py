@@ -32,7 +32,7 @@ def append(place: Place, **options: str) -> DeltaTable:
 
 
 def stored(place: Place) -> list[str]:
-    """Names of all objects of the table."""
+    """Returns the names of all objects of the table."""
     table = DeltaTable(place.at(), storage_options=place.options)
     return sorted(table._snapshot.store.list_from("", recursive=True)["path"].to_pylist())
 

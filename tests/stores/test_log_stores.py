@@ -61,7 +61,7 @@ def log_stores(**stores: object) -> Iterator[None]:
 
 
 def without_put_if_absent(s3: S3) -> AbstractContextManager[object]:
-    """The server replaces an existing object, even if the request forbids it."""
+    """Makes the server replace an existing object, even if the request forbids it."""
     return s3.server.fault("blind", lambda request: request.method == "PUT", times=1 << 30)
 
 

@@ -67,7 +67,7 @@ HINT = "GET _last_checkpoint"
 
 
 def without_hint(found: list[str]) -> list[str]:
-    """The requests but for the one for the hint: a short log is opened without it if the listing is answered
+    """Returns the requests without that for the hint: a short log is opened without it if the listing comes
     soon."""
     assert found.count(HINT) <= 1
     return [request for request in found if request != HINT]

@@ -134,7 +134,7 @@ class Model:
         return self.conflicts and bool({"W", "F"} & set(state.logs[table]))
 
     def broken(self, state: State) -> str:
-        """The invariant that does not hold in a state; empty where all do."""
+        """Returns the invariant that a state violates; empty if it violates none."""
         if any(log.count(name) > 1 for log in state.logs for name in ("T", "W")):
             return "a commit is there twice"
         shown = [
@@ -175,7 +175,8 @@ PAGE = Path(__file__).parents[2] / "docs/decisions/several-tables-in-one-commit.
 
 
 def recorded(table: int, conflicts: bool) -> tuple[int, int]:
-    """The numbers of a model in the page of the decision: distinct states, and states that TLC generated."""
+    """Returns the numbers of a model in the page of the decision: distinct states, and states that TLC
+    generated."""
     row = re.search(
         rf"^\| {table} \| {'yes' if conflicts else 'no'} \| ([\d,]+) \| ([\d,]+) \|$",
         PAGE.read_text(),

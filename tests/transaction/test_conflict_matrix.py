@@ -153,7 +153,7 @@ COMMANDS: dict[str, Callable[[DeltaTable, tuple[int, str], CommitOptions], Any]]
 
 
 def after(before: Rows, command: str, target: tuple[int, str]) -> Rows:
-    """The rows that a command leaves."""
+    """Returns the rows that a command leaves."""
     left = Counter(before)
     hit = [row for row in before.elements() if row[0] == target[0]]
     if command in ("delete", "update", "merge", "upsert", "replace"):
@@ -254,8 +254,8 @@ def check_line(
 
 
 def after_both(won: Rows, winner: str, loser: str, target: tuple[int, str]) -> Rows:
-    """A row that the winner appended was not seen by a loser that read: it is neither changed nor
-    replaced."""
+    """Returns the rows after both commands. A loser that read did not see a row that the winner appended: the
+    row is neither changed nor replaced."""
     unseen = Counter([(*target, 7)]) if winner == "append" else Counter[tuple[int, str, int]]()
     return after(won - unseen, loser, (LOSERS_ROW, "a")) + unseen
 

@@ -51,7 +51,7 @@ while True:
 
 
 def replayed(changes: list[str]) -> list[tuple[int, int]]:
-    """The rows after these changes."""
+    """Returns the rows after these changes."""
     rows, counter = set[int](), 0
     for text in changes:
         change, _, digits = text.partition(" ")

@@ -353,7 +353,7 @@ class Killed(BaseException):
 
 
 def _killed_at(monkeypatch: pytest.MonkeyPatch, what: str) -> Any:
-    """A writer that is killed after the decision ("decided"), or before it ("undecided")."""
+    """Makes a writer end as if killed, after the decision ("decided") or before it ("undecided")."""
 
     def die(*_: Any) -> Any:
         raise Killed

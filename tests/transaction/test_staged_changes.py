@@ -74,7 +74,7 @@ def rows(table: DeltaTable | str) -> list[tuple[Any, ...]]:
 
 
 def left_behind(table: DeltaTable) -> set[str]:
-    """Files beside the log that the newest version does not name."""
+    """Returns files beside the log that the newest version does not name."""
     files = {
         path.relative_to(table.location).as_posix()
         for path in Path(table.location).rglob("*")
