@@ -51,7 +51,6 @@ def condition_of(call: Any) -> tuple[str, str, dict[str, str]]:
     return caught.value.getCondition(), caught.value.getSqlState(), caught.value.getMessageParameters()
 
 
-@pytest.mark.skipif(ON_CONNECT, reason="managed tables are not converted on Spark Connect")
 def test_a_table_of_a_schema_with_the_name_of_the_format(session: Any) -> None:
     """ConvertToDeltaSuiteBase: "convert a parquet table to delta with database name as parquet"."""
     session.sql("CREATE SCHEMA parquet")

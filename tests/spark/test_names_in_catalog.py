@@ -25,7 +25,6 @@ from deltaic.errors import (
     UnsupportedFeatureError,
 )
 from deltaic.spark.tables import DeltaTable
-from spark_session import with_jvm
 
 pytestmark = pytest.mark.usefixtures("catalog_of_the_test_alone")
 
@@ -642,7 +641,7 @@ def test_cache_table_with_a_storage_level(session: Any) -> None:
 def test_a_new_table_is_not_read_from_cached_rows_of_a_dropped_one(session: Any) -> None:
     """DeltaCacheTableRefreshTests: "scenario 5: external drop and recreate table"."""
     for rows in (5, 0):
-        with_jvm(session).sql("CREATE TABLE cached_again (id BIGINT) USING delta")
+        session.sql("CREATE TABLE cached_again (id BIGINT) USING delta")
         session.sql(f"INSERT INTO cached_again SELECT id FROM range({rows})")
         session.sql("CACHE TABLE cached_again")
         session.sql("ALTER TABLE cached_again ADD COLUMN n INT")
