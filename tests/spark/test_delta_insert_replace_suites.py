@@ -125,15 +125,29 @@ def test_variants_of_structs_with_other_names(enabled: Any, tmp_path: Path) -> N
 
 
 def test_structs_of_insert_by_name(enabled: Any, tmp_path: Path) -> None:
-    """Fields of structs match by name, and by position if a column needs a cast (suites
-    DeltaInsertIntoColumnOrderSuite and DeltaInsertIntoColumnOrderAdvancedSuite)."""
-    path = str(tmp_path / "structs")
-    enabled.sql(f"CREATE TABLE delta.`{path}` (a INT, s STRUCT<x: INT, y: INT>) USING delta")
-    for one in ("1", "2L"):
-        enabled.sql(
-            f"INSERT INTO delta.`{path}` BY NAME SELECT named_struct('y', 5, 'x', 4) AS s, {one} AS a"
-        )
-    assert rows(enabled, path) == {(1, (4, 5)), (2, (5, 4))}
+    """Fields of structs, also in arrays, match by name, and by position if a column needs a cast (suites
+    DeltaInsertIntoColumnOrderSuite and DeltaInsertIntoColumnOrderAdvancedSuite). A list of columns names the
+    fields of structs by position, but not those in arrays."""
+    path, pair = str(tmp_path / "structs"), "STRUCT<x: INT, y: INT>"
+    enabled.sql(f"CREATE TABLE delta.`{path}` (a INT, s {pair}, l ARRAY<{pair}>) USING delta")
+    struct = "named_struct('y', 5, 'x', 4)"
+    for insert in (
+        f"BY NAME SELECT {struct} AS s, 1 AS a, array({struct}) AS l",
+        f"BY NAME SELECT {struct} AS s, 2L AS a, array({struct}) AS l",
+        f"(a, s, l) SELECT 3, {struct}, array({struct})",
+        f"(a, s, l) SELECT 4L, {struct}, array({struct})",
+        f"SELECT 5, {struct}, array({struct})",
+    ):
+        enabled.sql(f"INSERT INTO delta.`{path}` {insert}")
+    found = enabled.sql(f"SELECT a, s, l[0] FROM delta.`{path}` ORDER BY a").collect()
+    by_name, by_position = (4, 5), (5, 4)
+    assert [tuple(row) for row in found] == [
+        (1, by_name, by_name),
+        (2, by_position, by_position),
+        (3, by_position, by_name),
+        (4, by_position, by_position),
+        (5, by_position, by_position),
+    ]
 
 
 def test_partition_columns_in_backticks(enabled: Any, tmp_path: Path) -> None:

@@ -781,7 +781,7 @@ def test_insert_casts_as_store_assignment(sql: Any, tmp_path: Path) -> None:
     sql(f"INSERT INTO delta.`{place}` (id, s, ar) SELECT 6L, array(1), array(named_struct('b', 9, 'a', 8))")
     assert rows_at(place) == [
         (5, "7", {"a": 9, "b": 8}, [{"a": 9, "b": 8}, None]),
-        (6, "[1]", None, [{"a": 8, "b": 9}]),
+        (6, "[1]", None, [{"a": 9, "b": 8}]),
     ]
     for values, message in (
         ("('abc', '', NULL, NULL)", "column id"),

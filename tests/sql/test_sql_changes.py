@@ -407,6 +407,8 @@ def nested(tmp_path: Path) -> deltaic.DeltaTable:
         ("(st) VALUES (named_struct('b', 9L, 'a', '8'))", {"st": {"a": 9, "b": 8}}),
         ("(ar) VALUES (array(named_struct('x', 9, 'y', 8), NULL))", {"ar": [{"a": 9, "b": 8}, None]}),
         ("(ar) VALUES (array(named_struct('b', 9, 'a', 8)))", {"ar": [{"a": 8, "b": 9}]}),
+        ("(id, ar) VALUES (5L, array(named_struct('b', 9, 'a', 8)))", {"id": 5, "ar": [{"a": 9, "b": 8}]}),
+        ("(m) VALUES (map(1, named_struct('b', 9, 'a', 8)))", {"m": [("1", {"a": 9, "b": 8})]}),
         ("(m) VALUES (map(1, named_struct('b', 9L, 'a', 8)))", {"m": [("1", {"a": 9, "b": 8})]}),
     ],
 )

@@ -3,7 +3,7 @@ INSERT requires."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
@@ -81,14 +81,17 @@ def named_columns(
 ) -> list[Field]:
     """Returns the columns of a query with the names of `columns`, by position; None keeps a column's name.
 
-    Fields of structs are renamed by position, too. As in delta-spark, they keep their names, and match by
-    name, if the statement has no list of columns (`listed`) and no column needs another name or a cast:
-    `INSERT INTO t SELECT named_struct('y', 1, 'x', 2) AS s` writes 2 to `s.x` of a table with
-    `s struct<x: int, y: int>`, and 1 if the query calls the column `r`. `widen`: which wider types the table
-    takes from the query, so that they need no cast."""
-    if not listed and fit_by_name(sources, columns, widen):
+    Fields of structs, also inside arrays and maps, are renamed by position, too. As in delta-spark, they keep
+    their names, and match by name, if no column needs another name or a cast: `INSERT INTO t SELECT
+    named_struct('y', 1, 'x', 2) AS s` writes 2 to `s.x` of a table with `s struct<x: int, y: int>`, and 1 if
+    the query calls the column `r`. A list of columns (`listed`) names the columns of the query and the fields
+    of their structs, by position, before that is decided. `widen`: which wider types the table takes from the
+    query, so that they need no cast."""
+    pairs = list(zip(sources, columns, strict=True))
+    if listed:
+        sources = [source if target is None else _listed(source, target) for source, target in pairs]
+    if fit_by_name(sources, columns, widen):
         return list(sources)
-    pairs = zip(sources, columns, strict=True)
     return [source if target is None else named(source, target) for source, target in pairs]
 
 
@@ -128,37 +131,29 @@ def named(source: Field, target: Field) -> Field:
 
 def _named_type(source: DataType, target: DataType) -> DataType:
     if isinstance(source, Struct) and isinstance(target, Struct):
-        pairs = zip(source.fields, target.fields, strict=False)
-        return Struct([*(named(*pair) for pair in pairs), *source.fields[len(target.fields) :]])
+        return _named_struct(source, target, named)
     if isinstance(source, Array) and isinstance(target, Array):
-        return Array(_named_item(source.element, target.element), source.contains_null)
+        return Array(_named_type(source.element, target.element), source.contains_null)
     if isinstance(source, Map) and isinstance(target, Map):
         return Map(
-            _named_item(source.key, target.key),
-            _named_item(source.value, target.value),
+            _named_type(source.key, target.key),
+            _named_type(source.value, target.value),
             source.value_contains_null,
         )
     return source
 
 
-def _named_item(source: DataType, target: DataType) -> DataType:
-    """Renames the fields in an element, key or value. As in delta-spark, structs there match by name if no
-    cast is needed."""
-    return source if _same_by_name(source, target) else _named_type(source, target)
+def _listed(source: Field, target: Field) -> Field:
+    """Like `named`, but without the fields inside arrays and maps."""
+    kind = source.type
+    if isinstance(kind, Struct) and isinstance(target.type, Struct):
+        kind = _named_struct(kind, target.type, _listed)
+    return source.with_(name=target.name, type=kind)
 
 
-def _same_by_name(source: DataType, target: DataType) -> bool:
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        types = {item.name.lower(): item.type for item in target.fields}
-        names = {item.name.lower() for item in source.fields}
-        return names == types.keys() and all(
-            _same_by_name(item.type, types[item.name.lower()]) for item in source.fields
-        )
-    if isinstance(source, Array) and isinstance(target, Array):
-        return _same_by_name(source.element, target.element)
-    if isinstance(source, Map) and isinstance(target, Map):
-        return _same_by_name(source.key, target.key) and _same_by_name(source.value, target.value)
-    return source == target
+def _named_struct(source: Struct, target: Struct, renamed: Callable[[Field, Field], Field]) -> Struct:
+    pairs = zip(source.fields, target.fields, strict=False)
+    return Struct([*(renamed(*pair) for pair in pairs), *source.fields[len(target.fields) :]])
 
 
 def _arrow_field(source: pa.Field, named: Field) -> pa.Field:
