@@ -27,6 +27,7 @@ def test_durations_round_trip(value):
         ("interval 0 hours", timedelta(0)),
         ("-1 day 86400001 milliseconds", timedelta(milliseconds=1)),
         ("1 day -1 microseconds", timedelta(days=1, microseconds=-1)),
+        ("1 day - 1 hour", timedelta(hours=23)),
         (" interval 1 day 5 milliseconds ", timedelta(days=1, milliseconds=5)),
     ],
 )
@@ -45,6 +46,7 @@ def test_durations(text, value):
         "interval -1 days",
         "1 day -86400001 milliseconds",
         "1 day x",
+        "1 day-1 hour",
         "1.5 days",
         "interval 999999999999999 weeks",
     ],

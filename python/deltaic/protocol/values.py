@@ -16,7 +16,7 @@ _UNITS = {
     "millisecond": timedelta(milliseconds=1),
     "microsecond": timedelta(microseconds=1),
 }
-_DURATION_PART = re.compile(r"\s*([+-]?\d{1,15})\s*([a-z]+)")
+_DURATION_PART = re.compile(r"\s*([+-]?)\s*(\d{1,15})\s*([a-z]+)(?!\S)")
 _SIZE = re.compile(r"(\d{1,18})\s*(b|k|kb|kib|m|mb|mib|g|gb|gib|t|tb|tib)?", re.IGNORECASE)
 _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 INT32_MAX = 2**31 - 1
@@ -59,11 +59,11 @@ def parse_duration(text: str) -> timedelta:
     total = timedelta()
     position = 0
     while match := _DURATION_PART.match(rest, position):
-        unit = match[2].removesuffix("s")
+        unit = match[3].removesuffix("s")
         if unit not in _UNITS:
             break
         try:
-            total += int(match[1]) * _UNITS[unit]
+            total += int(match[1] + match[2]) * _UNITS[unit]
         except OverflowError:
             break
         position = match.end()
