@@ -17,7 +17,7 @@ _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")
 class DeltaError(Exception):
     """The base class of all errors. `where`, `found`, `expected`: parts of the message, or None. `values`:
     further values by name, for programs: `columns` of an unknown column has the names of all columns, and
-    `is_lost` of a ProtocolError is True if the store does not have a file that the log names.
+    `is_lost` of a ProtocolError is True if the store does not have a file that the log names, or a commit.
     `condition`: the condition of Spark that the message names, such as UNRESOLVED_COLUMN, or None."""
 
     values: Mapping[str, object] = MappingProxyType({})

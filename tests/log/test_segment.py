@@ -166,8 +166,9 @@ def test_a_gap_that_stays_names_the_missing_version_and_ends_within_two_seconds(
     waits: list[float] = []
     with pytest.raises(
         ProtocolError, match=r"00000000000000000001\.json: versions are not contiguous: commit 1 is missing"
-    ):
+    ) as caught:
         load_first(new_store(*commits(0, 2, 3)), sleep=waits.append)
+    assert caught.value.values["is_lost"]
     assert 0.5 < sum(waits) < 2
 
 

@@ -519,4 +519,4 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
         where=f"{store.location}/{commit_path(missing)}",
         found=found,
         expected=f"version {missing}",
-    )
+    ).with_values(is_lost=True)

@@ -12,7 +12,6 @@ import pyarrow as pa
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.native.session import caches_rows, has_jvm
 from deltaic.errors import (
-    DeltaError,
     InvalidArgumentError,
     SchemaMismatchError,
     TableAlreadyExistsError,
@@ -98,7 +97,7 @@ def _forget_rows(spark: Any, name: Name) -> None:
     """Drops the cached rows of a table that is dropped, as Spark does: a new table with the same name would
     be read from them."""
     if has_jvm(spark) and caches_rows(spark):
-        with suppress(DeltaError):  # a table without a log can be dropped, too
+        with suppress(Exception):  # a table that cannot be opened can be dropped, too
             spark.catalog.uncacheTable(str(name))
 
 
