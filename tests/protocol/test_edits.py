@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol import edits
+from deltaic.protocol import dependents, edits
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.schema import Array, Field, Schema, Struct
 
@@ -128,9 +128,9 @@ def test_columns_that_expressions_use(expression, used):
     for schema, metadata in places:
         if used:
             with pytest.raises(InvalidArgumentError, match="expression"):
-                edits.check_unused(schema, metadata, ("id",))
+                dependents.check_unused(schema, metadata, ("id",))
         else:
-            edits.check_unused(schema, metadata, ("id",))
+            dependents.check_unused(schema, metadata, ("id",))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_field_of_a_struct_that_an_expression_uses_as_a_whole(check, used):
     schema = Schema([Field("s", Struct(fields)), Field("t", Struct([Field("s", "long")]))])
     metadata = Metadata("i", configuration={"delta.constraints.c": check})
     with pytest.raises(InvalidArgumentError, match="expression") if used else nullcontext():
-        edits.check_unused(schema, metadata, ("s", "x"))
+        dependents.check_unused(schema, metadata, ("s", "x"))
 
 
 def test_clustering_columns_stay():
@@ -158,8 +158,8 @@ def test_clustering_columns_stay():
     )
     for name in ("a", "a.x"):
         with pytest.raises(InvalidArgumentError, match="clustered"):
-            edits.check_unused(schema, Metadata("i"), schema.find(name)[0], clustering=[("pa", "px")])
-    edits.check_unused(schema, Metadata("i"), ("b",), clustering=[("pa", "px")])
+            dependents.check_unused(schema, Metadata("i"), schema.find(name)[0], clustering=[("pa", "px")])
+    dependents.check_unused(schema, Metadata("i"), ("b",), clustering=[("pa", "px")])
 
 
 def test_list_of_statistics_columns_follows():

@@ -20,7 +20,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import enclosed
 from deltaic.planning.planned import ScanPlan
-from deltaic.protocol import clustering, edits, iceberg, row_tracking
+from deltaic.protocol import clustering, dependents, edits, iceberg, row_tracking
 from deltaic.protocol.column_mapping import MODE
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
@@ -171,7 +171,7 @@ class Alter:
         if not isinstance(new_name, str):
             raise InvalidTypeError("a column name must be a string", found=repr(new_name))
         path, _ = snapshot.schema.find(name)
-        edits.check_unused(snapshot.schema, snapshot.metadata, path)
+        dependents.check_unused(snapshot.schema, snapshot.metadata, path)
         self._needs_mapping(snapshot, "renamed", path)
         new_path = (*path[:-1], new_name)
         partitions = [
@@ -590,7 +590,7 @@ class Alter:
         for path in paths:
             if len(path) == 1 and path[0] in snapshot.metadata.partition_columns:
                 raise InvalidArgumentError("a partition column cannot be dropped", where=path_text(path))
-            edits.check_unused(
+            dependents.check_unused(
                 snapshot.schema,
                 snapshot.metadata,
                 path,

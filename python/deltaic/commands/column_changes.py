@@ -10,18 +10,9 @@ from typing import TYPE_CHECKING, Any
 from deltaic.commands import defaults, invariants
 from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.log.snapshot import Snapshot
-from deltaic.protocol import edits
+from deltaic.protocol import dependents, edits
 from deltaic.protocol.ddl import parse_column_type, parse_type
-from deltaic.protocol.schema import (
-    CHAR_TYPES,
-    DataType,
-    Field,
-    Schema,
-    check_type,
-    path_text,
-    type_name,
-    type_to_json,
-)
+from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, check_type, path_text, type_to_json
 from deltaic.spark_sql.char_types import check_longer
 from deltaic.sql_text import quote_name
 
@@ -130,13 +121,8 @@ def _with_type(
     check_longer(path_text(path), field, changed)
     if changed.type != field.type:
         if "delta.identity.start" in field.metadata:
-            raise InvalidArgumentError(
-                "the type of an identity column cannot change",
-                where=path_text(path),
-                found=type_name(changed.type),
-                expected=type_name(field.type),
-            )
-        edits.check_unused(schema, snapshot.metadata, path)
+            raise dependents.type_is_fixed("an identity", path, field.type, changed.type)
+        dependents.check_unused(schema, snapshot.metadata, path)
         schema = edits.change_type(schema, path, changed.type)
     if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
         schema = edits.edit_field(

@@ -30,13 +30,9 @@ from deltaic.protocol.column_mapping import MODE, assign_existing
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
-from deltaic.protocol.widening import is_widening
+from deltaic.protocol.widening import is_upcast, is_widening
 from deltaic.sql_text import spark_name
 from deltaic.transaction.transaction import Transaction, already_committed
-
-_IN_32_BITS = ("byte", "short", "integer")
-"""Types that Parquet stores as INT32, the narrowest first. A column that has several of them in its files
-gets the widest, as in delta-spark."""
 
 log = logging.getLogger("deltaic.commands")
 
@@ -375,8 +371,8 @@ def _one_type(
         sides = ((known.key, new.key, "key"), (known.value, new.value, "value"))
         key, value = (_one_type(before, after, (*path, name), file, first) for before, after, name in sides)
         return Map(key, value)
-    if known != new and known in _IN_32_BITS and new in _IN_32_BITS:
-        return max(known, new, key=_IN_32_BITS.index)
+    if is_upcast(known, new) or is_upcast(new, known):  # the wider type, as in delta-spark
+        return new if is_upcast(known, new) else known
     if known != new:
         first_file = first.get(path_text(path))
         raise SchemaMismatchError(

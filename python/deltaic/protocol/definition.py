@@ -20,6 +20,7 @@ from deltaic.protocol import (
     change_feed,
     clustering,
     column_mapping,
+    dependents,
     edits,
     iceberg,
     partitioning,
@@ -269,16 +270,12 @@ def _with_type_changes(
     )
     for path in changed:
         item = table.find(path)[1]
-        if "delta.generationExpression" in item.metadata or "delta.identity.start" in item.metadata:
-            computed = "a generated" if "delta.generationExpression" in item.metadata else "an identity"
-            raise InvalidArgumentError(
-                f"the type of {computed} column cannot change",
-                where=path_text(path),
-                found=type_name(item.type),
-                expected=type_name(before.schema.find(path)[1].type),
-            )
+        old = before.schema.find(path)[1]
+        if "delta.generationExpression" in item.metadata:
+            raise dependents.type_is_fixed("a generated", path, old.type, item.type)
+        if "delta.identity.start" in item.metadata:
+            raise dependents.type_is_fixed("an identity", path, old.type, item.type)
         if not is_recorded and not upcasts:
-            old = before.schema.find(path)[1]
             error = InvalidArgumentError(
                 "a column's type can only change where type widening is on",
                 where=path_text(path),
@@ -287,7 +284,7 @@ def _with_type_changes(
             )
             raise error.with_values(before=type_name(old.type), after=type_name(item.type))
         values = _widened_type(path, item, widened.find(path)[1])
-        edits.check_unused(before.schema, before.metadata, path, **values)
+        dependents.check_unused(before.schema, before.metadata, path, widened=values)
     return widened if is_recorded else table
 
 

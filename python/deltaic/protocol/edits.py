@@ -13,10 +13,9 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.column_mapping import physical_name, strip
+from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.evolution import Widening
-from deltaic.protocol.expression_names import uses
-from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
+from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import (
     Array,
     DataType,
@@ -445,49 +444,6 @@ def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any
         return item.with_(metadata={key: value for key, value in merged.items() if value is not None})
 
     return edit_field(schema, path, change)
-
-
-def check_unused(
-    schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Any] = (), **widened: str
-) -> None:
-    """Raises InvalidArgumentError if a field cannot be renamed or dropped: a constraint, an invariant or a
-    generated column contains its name, even as the name of another column's field, or uses a struct that has
-    the field as a whole (`hash(s)` for `s.x`), or the table is clustered by it.
-
-    `clustering`: physical paths of the clustering columns.
-    `widened`: values of the error if the field would get a wider type, such as `expected`."""
-    expressions = {
-        key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)
-    }
-    generated: dict[str, str] = {}
-    for where, item in walk(schema):
-        for key in ("delta.generationExpression", "delta.invariants"):
-            if key in item.metadata:
-                expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
-                if key == "delta.generationExpression":
-                    generated[f"{key} of {path_text(where)}"] = f"{path_text(where)} -> {item.metadata[key]}"
-    users = {key: text for key, text in expressions.items() if uses(text, tuple(map(str.lower, path)))}
-    for key, text in users.items():
-        what, expected = "an expression of the table uses the column", widened.get("expected")
-        error = InvalidArgumentError(what, where=path_text(path), found=f"{key}: {text}", expected=expected)
-        constraints = [f"{key} -> {text}" for key, text in users.items() if key.startswith(CONSTRAINT_PREFIX)]
-        raise error.with_values(
-            generated="\n".join(generated[key] for key in users if key in generated) or None,
-            constraints="\n".join(constraints) or None,
-            **widened,
-        )
-    physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
-    if any(tuple(column[: len(physical)]) == physical for column in clustering):
-        raise InvalidArgumentError("the table is clustered by the column", where=path_text(path))
-
-
-def _expression(value: Any) -> str:
-    """Returns the SQL of the key `delta.invariants`, which is the JSON text `{"expression": {"expression":
-    sql}}`."""
-    try:
-        return str(json.loads(value)["expression"]["expression"])
-    except (ValueError, KeyError, TypeError):
-        return str(value)
 
 
 def stats_columns(

@@ -33,9 +33,9 @@ _refuses: ContextVar[bool] = ContextVar("deltaic_refuses_as_delta_spark", defaul
 @contextmanager
 def refusing_as_delta_spark() -> Iterator[None]:
     """Inside the block, definitions are refused where delta-spark refuses them: they must name
-    `delta.feature.timestampNtz` and `delta.feature.allowColumnDefaults`, and a partitioned table cannot
-    replace a clustered one. Elsewhere, also for `DeltaTable(path, spark=spark)`, a table gets all features of
-    its columns."""
+    `delta.feature.timestampNtz` and `delta.feature.allowColumnDefaults`, a partitioned table cannot replace a
+    clustered one, and the columns of a table with identity columns cannot be replaced. Elsewhere, also for
+    `DeltaTable(path, spark=spark)`, a table gets all features of its columns."""
     token = _refuses.set(True)
     try:
         yield

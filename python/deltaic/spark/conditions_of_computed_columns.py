@@ -174,7 +174,7 @@ CONDITIONS: tuple[Condition, ...] = (
             "dataType": "<after>",
             "generatedColumns": "generated",
         },
-        details="found delta.generationExpression of .*; expected rows with the type",
+        details="(?s)found delta.generationExpression of .*; expected rows with the type",
     ),
     Condition(
         "DELTA_CONSTRAINT_DATA_TYPE_MISMATCH",

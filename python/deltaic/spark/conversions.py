@@ -19,6 +19,7 @@ from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     OtherTable,
     convert,
+    is_absolute,
     is_in_catalog,
     naming,
     other_table,
@@ -45,10 +46,10 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
     no files), UnsupportedFeatureError (a table of another format), PathOutsideTableError (a partition at
     another place than the table), and the errors of `DeltaTable.convert`.
     """
-    if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "iceberg"):
-        relative = not (name.parts[1].startswith("/") or "://" in name.parts[1])
-        if not (relative and is_in_catalog(spark, name.parts)):  # a table of a schema called `parquet`
-            return False
+    may_be_path = len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "iceberg")
+    # parquet.name is a table if the catalog has it, in a schema called `parquet`
+    if may_be_path and (is_absolute(name.parts[1]) or not is_in_catalog(spark, name.parts)):
+        return False
     if (path := path_of(spark, name)) is not None and DeltaTable.exists(path):
         return True
     table = None if path is not None else other_table(spark, name.parts)
@@ -68,7 +69,7 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
 def _refuse_path(name: Name) -> None:
     """Raises an error for orc.`path` and for a path without a format."""
     *before, path = name.parts
-    if name.path is not None or len(before) > 1 or not (path.startswith("/") or "://" in path):
+    if name.path is not None or len(before) > 1 or not is_absolute(path):
         return
     if not before:
         raise InvalidArgumentError(

@@ -237,7 +237,7 @@ def refuse_relative(spark: Any, name: Name) -> None:
     """Raises an error for a new table delta.`path` whose path is relative: Spark means a table of the schema
     `delta` then, and no folder of the working directory."""
     path = name.path
-    if path is None or path.startswith("/") or urlsplit(path).scheme:
+    if path is None or is_absolute(path):
         return
     expected = "an absolute path, as in delta.`/data/t`, or another schema"
     if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{spark_name(name.parts[0])}"):
@@ -518,6 +518,11 @@ def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
     if len(parts) == 2:
         return parts[0], parts[1]
     return (catalog.current_schema(spark) if has_jvm(spark) else spark.catalog.currentDatabase()), parts[0]
+
+
+def is_absolute(path: str) -> bool:
+    """True for an absolute path and for a URI with a scheme."""
+    return path.startswith("/") or bool(urlsplit(path).scheme)
 
 
 def path_at(location: str) -> str:

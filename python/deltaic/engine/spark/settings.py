@@ -112,7 +112,8 @@ BYPASS_LOCATION_CHECK = _delta("alterLocation.bypassSchemaCheck")
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
 NULLS_FOR_MISSING = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
-"""Setting of Spark: if false, an INSERT with a list of columns must name each column without a default."""
+"""Setting of Spark: if false, an INSERT with a list of columns, or BY NAME, must have each column without a
+default."""
 OUT_OF_RANGE = _delta("changeDataFeed.timestampOutOfRange.enabled")
 """Setting: if true, a change feed may start or end after the newest commit."""
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
