@@ -266,6 +266,24 @@ def test_an_overwrite_of_no_row_appends(session: Any) -> None:
             rows.writeTo("more").overwrite(condition)
 
 
+def test_a_name_that_the_catalog_does_not_take_leaves_no_folder(session: Any, tmp_path: Path) -> None:
+    rows, elsewhere = session.range(1), tmp_path / "elsewhere"
+    for create in (
+        lambda: session.sql("CREATE TABLE `odd-name` USING delta AS SELECT 1 AS a"),
+        lambda: session.sql(f"CREATE TABLE `odd-name` (a INT) USING delta LOCATION '{elsewhere}'"),
+        lambda: rows.write.format("delta").saveAsTable("`odd-name`"),
+        lambda: rows.writeTo("`odd-name`").using("delta").create(),
+        lambda: DeltaTable.create(session).tableName("`odd-name`").addColumn("a", "INT").execute(),
+    ):
+        with pytest.raises(InvalidArgumentError) as caught:
+            create()
+        assert caught.value.getCondition() == "INVALID_SCHEMA_OR_RELATION_NAME"
+        assert caught.value.getMessageParameters() == {"name": "`odd-name`"}
+    assert not elsewhere.exists()
+    warehouse = Path(session.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
+    assert not (warehouse / "odd-name").exists()
+
+
 def test_an_overwrite_of_all_rows_is_mode_overwrite(session: Any) -> None:
     """DeltaDataFrameWriterV2Suite: "Overwrite: overwrite by expression: true"; delta-spark 4.4 also obeys
     the session's setting and overwriteSchema."""

@@ -367,6 +367,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("UNSUPPORTED_FEATURE.ANALYZE_VIEW", "0A000", ANALYSIS),
     Condition("UNSUPPORTED_FEATURE.TIME_TRAVEL", "0A000", ANALYSIS, parameters={"relationId": "where"}),
     Condition("RECURSIVE_VIEW", "42K0H", ANALYSIS, parameters={"viewIdent": "where", "newPath": "found"}),
+    Condition("INVALID_SCHEMA_OR_RELATION_NAME", "42602", ANALYSIS, parameters={"name": "found"}),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "schema|found"}),
     Condition(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",

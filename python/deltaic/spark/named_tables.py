@@ -8,6 +8,7 @@ deltaic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from deltaic.table import DeltaTable
 from deltaic.transaction.transaction import new_uuid
 
 SESSION_CATALOG = "spark_catalog"
+_TABLE_NAME = re.compile("[A-Za-z0-9_]+")
+"""Names that Spark's session catalog takes for tables."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +231,12 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
         )
     if _is_taken(spark, place):
         raise _taken(spark, name, place, existing)
+    if not _TABLE_NAME.fullmatch(place[1]):  # the catalog would refuse it after the table is written
+        raise InvalidArgumentError(
+            "[INVALID_SCHEMA_OR_RELATION_NAME] the name of a table in the catalog has another character",
+            found=spark_name(place[1]),
+            expected="letters, digits and _",
+        )
     if location is not None:
         return NewTable(place, location, True, False)
     return NewTable(place, path_at(_default_path(spark, place)), True, True)
