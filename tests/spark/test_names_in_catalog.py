@@ -1182,7 +1182,7 @@ def test_a_new_table_does_not_hide_files(session: Any, tmp_path: Path) -> None:
     assert ids(session.read.format("delta").load(str(tmp_path / "more"))) == [0, 1]
 
 
-def test_persistent_views_are_not_changed(session: Any) -> None:
+def test_permanent_views_are_not_changed(session: Any) -> None:
     session.sql("CREATE TABLE under_view USING delta AS SELECT 1L AS id")
     session.sql("CREATE VIEW over_table AS SELECT * FROM under_view")
     for change in (
