@@ -625,7 +625,8 @@ def test_a_view_of_a_table_by_path(session: Any, tmp_path: Path) -> None:
     text = f"CREATE VIEW by_path AS SELECT * FROM delta.`{path}`"
     if not hasattr(session, "_jsparkSession"):
         with pytest.raises(
-            UnsupportedFeatureError, match="a permanent view of a table by path, on Spark Connect"
+            UnsupportedFeatureError,
+            match="a permanent view of a table by path is not supported on Spark Connect",
         ):
             session.sql(text)
         return

@@ -243,7 +243,7 @@ def _enter(
         if each.by_path or each.changes:
             what = "table_changes" if each.changes else "a table by path"
             raise UnsupportedFeatureError(
-                f"a permanent view of {what}, on Spark Connect",
+                f"a permanent view of {what} is not supported on Spark Connect",
                 expected="a table by name, or CREATE TEMPORARY VIEW",
             )
     if clauses is not None and clauses.schema_mode in ("BINDING", "EVOLUTION") and not has_jvm(spark):

@@ -162,33 +162,25 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a generated column has no default",
         {"colName": "column", "defaultValue": "found", "genExpr": "text"},
     ),
-    Condition(
-        "DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH",
-        "42K09",
-        ANALYSIS,
-        _ARGUMENT,
-        "an expression of the table uses",
-        {
-            "columnName": "column",
-            "columnType": "<before>",
-            "dataType": "<after>",
-            "generatedColumns": "generated",
-        },
-        details="(?s)found delta.generationExpression of .*; expected rows with the type",
-    ),
-    Condition(
-        "DELTA_CONSTRAINT_DATA_TYPE_MISMATCH",
-        "42K09",
-        ANALYSIS,
-        _ARGUMENT,
-        "an expression of the table uses",
-        {
-            "columnName": "column",
-            "columnType": "<before>",
-            "dataType": "<after>",
-            "constraints": "constraints",
-        },
-        details="; expected rows with the type",
+    *(
+        Condition(
+            f"DELTA_{users}_DATA_TYPE_MISMATCH",
+            "42K09",
+            ANALYSIS,
+            _ARGUMENT,
+            "an expression of the table uses",
+            {
+                "columnName": "column",
+                "columnType": "<before>",
+                "dataType": "<after>",
+                parameter: values,
+            },
+            details=f"(?s){first}; expected rows with the type",
+        )
+        for users, parameter, values, first in (
+            ("GENERATED_COLUMNS", "generatedColumns", "generated", "found delta.generationExpression of .*"),
+            ("CONSTRAINT", "constraints", "constraints", ""),
+        )
     ),
     Condition(
         "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
