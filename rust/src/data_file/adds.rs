@@ -10,16 +10,16 @@ use super::partition::Values;
 use crate::error::Result;
 use crate::log::schema::{text_map_builder, vector_fields};
 
-/// A file to be added.
+/// A written data file, of which a row of `add` is made.
 #[derive(Debug)]
 pub struct NewFile {
-    /// Path as the log spells it.
+    /// Path as written in the log: below the table's root, percent-encoded.
     pub path: String,
-    /// Physical names and texts.
+    /// Partition values as text, each with the physical name of its column.
     pub partition_values: Values,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Milliseconds since 1970.
+    /// Time of modification in milliseconds since 1970.
     pub modification_time: i64,
     /// Statistics as JSON.
     pub stats: Option<String>,

@@ -51,8 +51,8 @@ pub fn footers(
     measure(store, schema, adds, options, StatisticsSource::JavasFooters, interrupt)
 }
 
-/// True for Spark's own files. The folder of a partition always contains `=`, and may begin with any
-/// character.
+/// True for a file or folder of Spark itself, such as `_SUCCESS`. The folder of a partition contains `=`, so
+/// its name may begin with `_` or `.`.
 fn is_own(name: &str, folder: bool) -> bool {
     name.starts_with(['_', '.']) && !(folder && name.contains('='))
 }
@@ -82,7 +82,7 @@ fn one(schema: &TableSchema, found: ObjectMeta, names: &[&str]) -> Result<NewFil
     })
 }
 
-/// Returns the decoded text after the first `=`.
+/// Returns the partition value in a folder's name: `a b` for `p=a%20b`, and `None` for null.
 fn value_of(name: &str) -> Result<Option<String>> {
     let (_, value) = name
         .split_once('=')
@@ -96,7 +96,7 @@ fn value_of(name: &str) -> Result<Option<String>> {
     Ok(Some(text.into_owned()))
 }
 
-/// Returns a partition value in the form of the log.
+/// Converts a partition value from the text in a folder's name to the text in the log.
 fn canonical(text: Option<String>, data_type: &DataType) -> Result<Option<String>> {
     let Some(text) = text else { return Ok(None) };
     let value: ArrayRef = match data_type {

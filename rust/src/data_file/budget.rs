@@ -17,12 +17,12 @@ pub static WRITES: Sharers = Sharers(AtomicU64::new(0));
 pub struct Sharer(&'static Sharers);
 
 impl Sharers {
-    /// Counts one more.
+    /// Counts a scan or write until the result is dropped.
     pub fn enter(&'static self) -> Sharer {
         self.0.fetch_add(1, Ordering::Relaxed);
         Sharer(self)
     }
-    /// Returns the part of `bytes` that each may use now.
+    /// Returns the part of `bytes` that each running scan or write may use now.
     pub fn part(&self, bytes: u64) -> u64 {
         bytes / self.0.load(Ordering::Relaxed).max(1)
     }

@@ -12,7 +12,7 @@ use arrow::util::display::FormatOptions;
 
 use crate::error::{Error, Result};
 
-/// The kind of cast.
+/// How values are cast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cast {
     /// To microseconds, rounded down. The time zone changes without a change of values.
@@ -47,7 +47,7 @@ pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
 }
 
 impl Cast {
-    /// Applies the cast.
+    /// Casts an array to the type `target`.
     pub fn apply(self, array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         match self {
             Self::Micros => micros(array, target),

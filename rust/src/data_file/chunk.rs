@@ -64,7 +64,7 @@ impl Chunk {
         Ok(Self { columns, rows, positions })
     }
 
-    /// Returns the columns under the names of their fields.
+    /// Returns the chunk as a batch, with each column under the name of its field.
     pub fn named(&self, fields: &[Field]) -> Result<RecordBatch> {
         let columns = fields.iter().zip(&self.columns);
         let columns = columns

@@ -45,8 +45,9 @@ fn by_instruction<T: ArrowNativeType>(_: &[[T; 8]], _: &[u8], _: &mut Vec<T>) ->
     false
 }
 
-/// Returns false, and does nothing, if the processor has no such instruction for numbers of this width, or if
-/// there is too little room.
+/// Appends the values whose bit is set to `kept`, by a processor instruction. Returns false, and appends
+/// nothing, if the processor has no such instruction for numbers of this width, or if `kept` has too little
+/// room.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 fn by_instruction<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut Vec<T>) -> bool {

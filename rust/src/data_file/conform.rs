@@ -33,15 +33,16 @@ pub enum CastPolicy {
 enum Step {
     Same,
     Null,
-    /// To the type of nulls only. The array's own type may be any other, as engines need a type for each
-    /// column; it must hold only nulls.
+    /// Converts an array of nulls to the type of nulls. The array's own type may be any other, as engines
+    /// need a type for each column; it must hold only nulls.
     OnlyNulls,
-    /// Always lossless.
+    /// Casts to a type that has an equal value for each value of the array's type.
     Plain,
     Micros,
-    /// Checked value by value.
+    /// Casts each value, and checks that it does not change.
     Checked,
-    /// First to this type (the plain form of an encoding), then by the next step.
+    /// Casts to this type (the plain form of an encoding, such as the values of a dictionary), and then
+    /// applies the next step.
     Unpack(DataType, Box<Step>),
     Struct(Vec<Option<(usize, Step)>>),
     List(Box<Step>),
@@ -59,7 +60,7 @@ pub struct Conform {
 }
 
 impl Conform {
-    /// Finds columns and casts once for a stream of `input`.
+    /// Prepares the conversion of a stream of batches: finds columns and casts once, by the schema `input`.
     pub fn new(schema: &TableSchema, input: &Schema, casting: CastPolicy) -> Result<Self> {
         let fields: Vec<ArrowField> =
             schema.fields().iter().map(|field| field.to_arrow(false).with_nullable(true)).collect();

@@ -31,7 +31,7 @@ impl Constant {
         Self { value, repeated: Mutex::new(None), last }
     }
 
-    /// Returns the array of one element.
+    /// Returns the value as an array of one element.
     pub fn value(&self) -> &ArrayRef {
         &self.value
     }

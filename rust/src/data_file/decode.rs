@@ -37,7 +37,7 @@ const COLUMNS_AT_A_TIME: usize = 32;
 /// Receives batches. Returns false if no more are needed.
 pub type Sink<'a> = dyn FnMut(RecordBatch) -> Result<bool> + 'a;
 
-/// Decodes one row group.
+/// Decodes one row group, and passes its batches to `sink` until that needs no more.
 pub fn decode(
     plan: &Plan,
     file: &OpenFile,
@@ -74,7 +74,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Reads the first few rows of a local file with many columns, if no more are needed.
+    /// Reads the first few rows of a local file with many columns, if no more are needed. `None`: the row
+    /// group must be read in the usual way.
     fn first_rows(&self) -> Result<Option<Chunk>> {
         let (data, request) = (&self.plan.data, &self.plan.request);
         let Some(limit) = request.limit.filter(|limit| *limit <= request.batch_size) else { return Ok(None) };
@@ -192,7 +193,8 @@ impl<'a> Job<'a> {
         sink(RecordBatch::try_new_with_options(Arc::clone(&self.plan.output), columns, &options)?)
     }
 
-    /// Reads `rows` of these columns, in batches.
+    /// Makes an iterator that decodes `rows` of these columns, chunk by chunk. `positions`: chunks have the
+    /// positions of their rows; `now`: the bytes are fetched at once, and not when they are first read.
     fn scan(&self, fields: &'a [Field], rows: &'a Rows, positions: bool, now: bool) -> Result<Scan<'a>> {
         let (mask, leaves) = self.file.mask(fields);
         let mut scan = Scan {
@@ -246,8 +248,8 @@ impl<'a> Job<'a> {
         Ok(scan)
     }
 
-    /// Reads the bytes of the pages that have `rows`: at once if `now`, else at the first touch. If the pages
-    /// are larger than the allowance, they are read window by window.
+    /// Fetches the bytes of the pages that have `rows`: at once if `now`, else when one of them is first
+    /// read. If the pages are larger than the allowance, they are fetched window by window.
     fn fetch(&self, bytes: &FileBytes, rows: &Rows, leaves: &[usize], now: bool) -> Result<()> {
         let ranges = self.file.ranges(self.group, rows, leaves);
         if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::guard;
 use crate::pages::checksums::{Chunk, ColumnWriter, ColumnWriters};
 
-/// The shared state of the threads.
+/// The columns that wait to be encoded, shared by the encoding threads.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<State>,
@@ -115,7 +115,7 @@ impl RowGroup {
         let columns = works(factory, schema, wanted)?.into_iter().enumerate().map(column).collect();
         Ok(Self { columns, encoded })
     }
-    /// Returns the approximate number of bytes so far.
+    /// Returns the approximate number of encoded bytes so far.
     pub fn size(&self) -> u64 {
         self.encoded.load(Ordering::Relaxed)
     }
@@ -177,7 +177,7 @@ impl Pool {
         }
     }
 
-    /// Gives one array to each column.
+    /// Adds one array to each column of a row group, to be encoded. `sizes`: the bytes of each array.
     pub fn feed(&self, group: &RowGroup, arrays: &[ArrayRef], sizes: &[u64]) {
         lock(&self.state).waiting += sizes.iter().sum::<u64>();
         for ((column, array), size) in group.columns.iter().zip(arrays).zip(sizes) {
@@ -237,7 +237,7 @@ impl Pool {
         Ok(group.columns.iter().filter_map(|column| lock(&column.inbox).done.take()).collect())
     }
 
-    /// Lets the threads end.
+    /// Ends the encoding threads. Arrays that still wait are not encoded.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;

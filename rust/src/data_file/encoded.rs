@@ -27,9 +27,9 @@ static ASCENDING: LazyLock<ScalarBuffer<i32>> = LazyLock::new(|| (0..KEYS as i32
 /// The form in which the texts of an encoded column are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// Keys of a dictionary.
+    /// As a dictionary: each row has the key of its text.
     Keys,
-    /// Views of the texts' place in memory.
+    /// As views: each row refers to the place of its text in memory.
     Views,
 }
 
@@ -72,7 +72,8 @@ pub fn encode(array: &ArrayRef, texts: Texts) -> Result<ArrayRef> {
     )?))
 }
 
-/// Returns how to read a row group so that these columns are encoded. `None` if its types do not allow it.
+/// Returns the footer with the schema by which a row group is read so that these columns are encoded. `None`
+/// if none of them can be encoded there.
 pub fn reading<'a>(
     metadata: &ArrowReaderMetadata,
     group: usize,

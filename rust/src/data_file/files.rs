@@ -141,7 +141,7 @@ impl Files {
     pub fn may_repeat(&self) -> bool {
         self.selection.is_some() && self.keep_selected.is_some()
     }
-    /// True if the entry selects rows to keep.
+    /// True if the entry has a selection, and its `keep_selected` is true: only the selected rows are read.
     pub fn names_rows(&self, index: usize) -> bool {
         let selected = self.selection.as_ref().is_some_and(|selection| selection.is_valid(index));
         selected && self.keep_selected.as_ref().is_some_and(|keep| keep.is_valid(index) && keep.value(index))

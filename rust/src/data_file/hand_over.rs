@@ -21,7 +21,7 @@ const BITS_PER_ROARING: usize = 8;
 /// A set with at most this many bytes of bits is always passed as bits.
 const FEW_BYTES: usize = 1024;
 
-/// The rows of a file to read: all, all except those in the set, or only those in the set.
+/// Which rows of a file are read: all, all except those in the set, or only those in the set.
 const ALL: i8 = 0;
 const EXCEPT: i8 = 1;
 const ONLY: i8 = 2;
@@ -128,7 +128,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The rows to read of each file: which ones, and their set in one of two forms.
+/// The rows of each file to read: one of `ALL`, `EXCEPT` and `ONLY`, and the set in one of two forms.
 #[derive(Default)]
 struct Rows {
     kinds: Vec<i8>,

@@ -52,7 +52,7 @@ fn any_twice(column: &ArrayRef) -> Result<bool> {
     Ok(twice(column)?.is_some())
 }
 
-/// Returns the first repeated key in the maps of these values.
+/// Returns the first key that a map in these values has twice, at any depth.
 fn twice(values: &ArrayRef) -> Result<Option<String>> {
     match values.data_type() {
         DataType::Map(_, _) => {

@@ -24,7 +24,7 @@ use crate::predicate::Column;
 use crate::schema::{Field, TableSchema, Type};
 use crate::store::{Store, resolve};
 
-/// The source of statistics.
+/// Where the statistics of a file are taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatisticsSource {
     /// From the footers of any writer.
@@ -84,7 +84,7 @@ pub(super) fn each_file<T: Send>(
     on_at_most(threads, &(0..count).collect::<Vec<_>>(), interrupt, &|index| work(*index))
 }
 
-/// Size in bytes and statistics as JSON.
+/// A file's size in bytes, and its statistics as JSON.
 type Measured = (i64, String);
 
 /// Statistics of files from their footers.
@@ -190,7 +190,7 @@ impl Measurer<'_> {
         i64::try_from(size).map_err(|_| Error::protocol("a file is too large").found(size))
     }
 
-    /// Measures a file by its footer. Bounds may be wide if rows are deleted.
+    /// Returns size and statistics of a file from its footer. Bounds may be wide if rows are deleted.
     fn footer(&self, index: usize, how: StatisticsSource) -> Result<Measured> {
         let plan = self.plan(index)?;
         let file = OpenFile::open(&plan, 0)?;

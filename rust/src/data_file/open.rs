@@ -35,9 +35,9 @@ pub struct Request {
     pub columns: Vec<String>,
     /// The predicate; only rows for which it is true are returned.
     pub predicate: Option<Predicate>,
-    /// Append file ordinal and row index.
+    /// True to append the columns of file ordinal and row index.
     pub row_ids: bool,
-    /// Columns of the table of files to add to the rows.
+    /// Names of columns of [`Files`] to append to the rows: each row gets the value of its file.
     pub constants: Vec<String>,
     /// Names of the columns that keep row ids and row commit versions: both are output, after the data, for
     /// every row.
@@ -46,9 +46,9 @@ pub struct Request {
     pub batch_size: usize,
     /// Maximum number of rows in total.
     pub limit: Option<usize>,
-    /// Skip row groups and pages without a match.
+    /// True to skip row groups and pages whose statistics show that no row matches.
     pub pruning: bool,
-    /// Columns that come in the types of [`super::encoded`].
+    /// Columns to return in the types of [`super::encoded`], and the form of their texts.
     pub encoded: HashMap<String, Texts>,
 }
 
@@ -77,21 +77,21 @@ impl Request {
 /// An output column.
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// From data files: position among [`Plan::data`].
+    /// A column of data files, by its position in [`Plan::data`].
     Data(usize),
-    /// A row id: from the hidden column at this position of [`Plan::data`], or, if that is null, the file's
-    /// first row id plus the row's index.
+    /// The row id (of row tracking): from the hidden column at this position of [`Plan::data`], or, if that
+    /// is null, the file's first row id plus the row's index.
     RowId(usize),
     /// The version that last changed the row: from the hidden column at this position, or, if that is null,
     /// the file's own.
     RowVersion(usize),
     /// A partition column.
     Partition(Field),
-    /// A column of the files.
+    /// A column of [`Files`], with one value for each file.
     Constant(ArrayRef),
     /// The file's ordinal.
     File,
-    /// The row's absolute index.
+    /// The row's index in its file.
     Row,
 }
 
@@ -100,9 +100,9 @@ pub enum Output {
 pub struct Plan {
     /// The store of the files.
     pub store: Arc<dyn Store>,
-    /// The table.
+    /// The table's schema.
     pub schema: Arc<TableSchema>,
-    /// The files.
+    /// The files to read.
     pub files: Files,
     /// The output's columns.
     pub outputs: Vec<Output>,
@@ -110,29 +110,29 @@ pub struct Plan {
     pub data: Vec<Field>,
     /// The output's schema.
     pub output: SchemaRef,
-    /// The request.
+    /// The request from which the plan was made.
     pub request: Request,
     /// Positions of entries to read together because they are one file with several selections. `None`: each
     /// entry is read by itself.
     units: Option<Vec<Vec<usize>>>,
     /// The last array that repeats a constant, for each output column.
     repeated: Vec<LastRepeated>,
-    /// Counters.
+    /// What the scan has read so far.
     pub metrics: Metrics,
 }
 
 /// Counters of a scan.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Files opened.
+    /// Number of opened files.
     pub files: AtomicU64,
-    /// Row groups of the opened files.
+    /// Number of row groups in the opened files.
     pub row_groups: AtomicU64,
-    /// Row groups decoded.
+    /// Number of decoded row groups.
     pub row_groups_read: AtomicU64,
-    /// Bytes fetched.
+    /// Number of fetched bytes.
     pub bytes_read: Arc<AtomicU64>,
-    /// Rows in the output.
+    /// Number of rows in the output.
     pub rows: AtomicU64,
 }
 
@@ -150,7 +150,7 @@ impl Metrics {
 }
 
 impl Plan {
-    /// Resolves columns and makes the output's schema.
+    /// Makes the plan of a scan: resolves the requested columns, and makes the output's schema.
     pub fn new(
         store: Arc<dyn Store>,
         schema: Arc<TableSchema>,
@@ -269,14 +269,15 @@ impl Plan {
 /// The entry to which each row belongs, for a file with several entries.
 #[derive(Debug)]
 pub struct Owners {
-    /// (row, entry), ascending.
+    /// Pairs of a row and an entry that selects it, ascending.
     rows: Vec<(u64, u32)>,
-    /// The values by entry of each output column that is constant within an entry.
+    /// For each output column that is constant within an entry, by its position: an array with a value for
+    /// each entry.
     pub constants: HashMap<usize, ArrayRef>,
 }
 
 impl Owners {
-    /// Returns the owners of the rows of these entries, and all these rows.
+    /// Returns the owners of the rows that these entries select, and the set of all these rows.
     fn of(plan: &Plan, entries: impl Iterator<Item = usize>) -> Result<(Self, DeletionVector)> {
         let (mut rows, mut all) = (Vec::new(), DeletionVector::default());
         let mut values: HashMap<usize, Vec<ArrayRef>> = HashMap::new();
@@ -335,13 +336,13 @@ pub struct Group {
 pub struct OpenFile {
     /// Position in the plan's files.
     pub index: usize,
-    /// Path, for errors.
+    /// The path, for error messages.
     pub path: String,
     /// The file's bytes.
     pub bytes: FileBytes,
     /// The file's footer.
     pub metadata: ArrowReaderMetadata,
-    /// Finds its columns.
+    /// Finds the table's columns in the file.
     pub finder: Finder,
     /// The predicate after partition values are put in. `None`: it is true for all rows.
     pub predicate: Option<Predicate>,
@@ -349,7 +350,7 @@ pub struct OpenFile {
     pub predicate_fields: Vec<Field>,
     /// The rows that remain after deletion vector and selection.
     pub wanted: FileRows,
-    /// Row groups to read.
+    /// The row groups to read.
     pub groups: Vec<Group>,
     /// The values of the output columns that are the same in each row.
     pub constants: HashMap<usize, Constant>,

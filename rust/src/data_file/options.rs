@@ -24,19 +24,19 @@ pub struct WriteOptions {
     pub max_row_group_rows: Option<usize>,
     /// Approximate maximum number of bytes of a row group before encoding.
     pub max_row_group_bytes: Option<u64>,
-    /// Codec and level.
+    /// Codec and level, such as `zstd(3)`.
     pub compression: Option<String>,
-    /// Bytes of a data page.
+    /// Approximate maximum number of bytes of a data page.
     pub data_page_size: Option<usize>,
-    /// Rows of a data page.
+    /// Approximate maximum number of rows of a data page.
     pub data_page_rows: Option<usize>,
-    /// Bytes of a dictionary page.
+    /// Approximate maximum number of bytes of a dictionary page.
     pub dictionary_page_size: Option<usize>,
-    /// Values encoded at a time.
+    /// Number of values that the Parquet writer encodes at a time.
     pub write_batch_size: Option<usize>,
     /// Maximum number of bytes of text in Parquet's own bounds.
     pub statistics_truncate_length: Option<usize>,
-    /// The setting of every column.
+    /// The settings of all columns; those in `columns` override them.
     pub default: ColumnOptions,
     /// The settings of single columns, by dotted logical name.
     pub columns: BTreeMap<String, ColumnOptions>,
@@ -48,31 +48,33 @@ pub struct WriteOptions {
     pub string_prefix_length: Option<usize>,
     /// `tightBounds`, if it is to be written.
     pub tight_bounds: Option<bool>,
-    /// Number of letters of a random folder; 0: none.
+    /// Number of letters of a random folder for each file; 0: none.
     pub random_prefix_length: usize,
-    /// `dataChange`.
+    /// `dataChange` of the add actions.
     pub data_change: Option<bool>,
-    /// `tags`.
+    /// `tags` of the add actions.
     pub tags: BTreeMap<String, String>,
-    /// Threads that encode.
+    /// Number of threads that encode.
     pub threads: Option<usize>,
-    /// Maximum number of bytes in memory.
+    /// Maximum number of bytes in memory; all running writes of the process share it in equal parts.
     pub memory_limit: Option<u64>,
     /// Maximum number of rows of a file.
     pub max_records_per_file: Option<u64>,
-    /// `modificationTime`, ms.
+    /// `modificationTime` of the add actions, in milliseconds since 1970; by default the time of the write.
     pub modification_time: Option<i64>,
-    /// Use pages and encodings of Parquet's version 2.
+    /// True to write pages and encodings of Parquet's version 2.
     pub second_version: bool,
-    /// Write the partition columns into data files too.
+    /// True to write the partition columns into data files too.
     pub partition_columns: bool,
-    /// The input is grouped by partition: close a file when another partition begins.
+    /// True if the input is grouped by partition: a file is closed when another partition begins.
     pub file_per_partition_order: bool,
-    /// The rows are changes: write their files below `_change_data`, which readers of the table ignore.
+    /// True if the rows are changes: their files are written below `_change_data`, which readers of the table
+    /// ignore.
     pub change_files: bool,
-    /// The commit makes the files durable (`Store::put_after`), so the write need not wait for the disk.
+    /// True if the commit makes the files durable (`Store::put_after`), so that the write need not wait for
+    /// the disk.
     pub synced_by_commit: bool,
-    /// Encode files of few rows on the thread pool too, for tests that compare both ways.
+    /// True to encode files of few rows on the thread pool too, for tests that compare both ways.
     pub pooled_small_files: bool,
 }
 
@@ -80,13 +82,13 @@ pub struct WriteOptions {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ColumnOptions {
-    /// Dictionary encoding.
+    /// True to encode values with a dictionary.
     pub dictionary: Option<bool>,
-    /// Encoding of values, Parquet's name.
+    /// Encoding of values, by Parquet's name; it excludes a dictionary.
     pub encoding: Option<String>,
-    /// "none", "chunk" or "page".
+    /// Which of Parquet's own statistics are written: "none", "chunk" or "page".
     pub statistics: Option<String>,
-    /// Write a bloom filter.
+    /// True to write a bloom filter.
     pub bloom_filter: Option<bool>,
     /// The bloom filter's rate of false positives.
     pub bloom_filter_fpp: Option<f64>,

@@ -24,11 +24,11 @@ const UNOPENED: usize = 256 << 10;
 
 /// The part of a write that all its files share.
 pub struct Shape {
-    /// Physical Arrow schema.
+    /// The Arrow schema with physical names.
     pub schema: SchemaRef,
     /// The schema in Parquet's types.
     pub root: TypePtr,
-    /// The options of the encoding.
+    /// The properties of the Parquet writer.
     pub properties: WriterPropertiesPtr,
     /// Makes column writers.
     pub factory: ColumnWriters,
@@ -36,7 +36,7 @@ pub struct Shape {
     pub wanted: Vec<StatisticsShape>,
 }
 
-/// Collects bytes, and opens the store's writer only for more than a few of them.
+/// A writer that collects bytes, and opens the file in the store only when they exceed `UNOPENED`.
 struct Sink {
     store: Arc<dyn Store>,
     path: String,
@@ -112,7 +112,7 @@ struct Current {
 pub struct Output {
     /// Path in the store.
     pub path: String,
-    /// Rows so far.
+    /// Number of rows so far.
     pub rows: u64,
     writer: SerializedFileWriter<NotedWriter<Sink>>,
     failure: WriteFailure,

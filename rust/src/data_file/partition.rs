@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::predicate::statistics::normalise;
 use crate::schema::{TableSchema, partition_values};
 
-/// A partition: physical names and texts of its values.
+/// The partition values of a file as text, each with the physical name of its column.
 pub type Values = Vec<(String, Option<String>)>;
 
-/// Splits batches; each partition gets a number when it is first seen.
+/// Splits batches by partition. Each partition gets a number when it first occurs.
 #[derive(Debug)]
 pub struct Splitter {
     columns: Vec<usize>,
@@ -39,7 +39,8 @@ impl Splitter {
         let logical = fields().map(|field| field.name.clone()).collect();
         Ok(Self { columns, names, logical, converter, numbers: HashMap::new(), values: Vec::new() })
     }
-    /// Returns the number and the rows of each partition in the batch, in the order of first rows.
+    /// Returns the number of each partition in the batch, and its rows, in the order in which partitions
+    /// first occur.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let Some(converter) = &self.converter else {
             if self.values.is_empty() {

@@ -93,7 +93,7 @@ impl PlainFiles {
         Ok(Some(found))
     }
 
-    /// Returns true if this was called before for all of these files, in this process.
+    /// Tells whether this was called before in this process for all of these files.
     pub fn met_again(&self) -> bool {
         let mut verified = verified(self.files.len());
         let mut again = true;
@@ -145,7 +145,7 @@ impl PlainFile {
     }
 }
 
-/// Returns the files that were verified before and their leaves, and makes room for this many more files.
+/// Returns the leaves that are already verified, by file, and makes room for this many more files.
 fn verified(more: usize) -> MutexGuard<'static, HashMap<FileKey, BTreeSet<usize>>> {
     let mut known = VERIFIED.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() + more > REMEMBERED {

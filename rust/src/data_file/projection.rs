@@ -19,7 +19,7 @@ use crate::schema::{ColumnMapping, Field, Type};
 /// Key under which arrow-rs keeps a Parquet field id.
 const PARQUET_FIELD_ID: &str = "PARQUET:field_id";
 
-/// The way in which columns of files are found.
+/// Finds the table's columns in a data file: by physical name, or by field id.
 #[derive(Debug, Clone, Copy)]
 pub struct Finder {
     mapping: ColumnMapping,
@@ -33,14 +33,15 @@ pub enum Adaptation {
     Same,
     /// A cast that loses nothing.
     Cast(Cast),
-    /// Field by field: the position in the decoded struct, or `None` if the file does not have the field.
+    /// The conversion of each field: its position in the decoded struct and its own conversion, or `None` if
+    /// the file does not have the field.
     Struct(Fields, Vec<Option<(usize, Adaptation)>>),
-    /// The list's child, and the field it gets.
+    /// The field that the list's child gets, and the child's conversion.
     List(Arc<ArrowField>, Box<Adaptation>),
-    /// Keys and values, and the entries' field.
+    /// The field that the map's entries get, and the conversions of keys and of values.
     Map(Arc<ArrowField>, Box<Adaptation>, Box<Adaptation>),
-    /// A shredded variant, whose values are in typed columns: joined to the plain encoding (parquet-format,
-    /// VariantShredding.md).
+    /// The conversion of a shredded variant, whose values are in typed columns: they are joined to the plain
+    /// encoding (parquet-format, VariantShredding.md).
     Unshred,
 }
 

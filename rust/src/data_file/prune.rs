@@ -24,7 +24,7 @@ use crate::schema::{Field, TableSchema, Type};
 pub struct Pruner<'a> {
     /// The table's columns.
     pub schema: &'a TableSchema,
-    /// The way in which columns are found.
+    /// Finds the table's columns in the file.
     pub finder: Finder,
     /// The file's footer.
     pub metadata: &'a ArrowReaderMetadata,

@@ -26,8 +26,8 @@ pub enum FileRows {
 }
 
 impl FileRows {
-    /// Excludes the rows of the vector, and those of `selection`, or, with `keep_selected`, all rows that are
-    /// not in `selection`.
+    /// Returns the rows that remain without `deleted`, and without the set of `selection` or, if its flag
+    /// (`keep_selected`) is true, without all rows outside of the set.
     pub fn new(deleted: Option<DeletionVector>, selection: Option<(DeletionVector, bool)>) -> Self {
         match (deleted, selection) {
             (None, None) => Self::All,
@@ -56,7 +56,7 @@ impl FileRows {
             Self::Only(_) => true,
         }
     }
-    /// Returns the largest row in the set.
+    /// Returns the largest row in the set, if there is a set with rows.
     pub fn max(&self) -> Option<RowIndex> {
         match self {
             Self::All => None,
@@ -233,7 +233,7 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// Begins at the first position.
+    /// Makes an iterator that begins at the first position.
     pub fn new(rows: &'a Rows) -> Self {
         Self { rows, run: 0, within: 0, decoded: 0 }
     }

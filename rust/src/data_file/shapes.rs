@@ -23,7 +23,8 @@ pub fn marked<'a>(
     Ok(SchemaDescriptor::new(rebuilt(&schema.root_schema_ptr(), &mut leaves.into_iter())?))
 }
 
-/// Collects the geographic type, or none, of each leaf, in the order of Parquet's leaves.
+/// Appends the geographic type of each leaf of a type to `leaves`, in the order of Parquet's leaves; `None`
+/// for any other leaf.
 fn collect<'a>(data_type: &'a Type, leaves: &mut Vec<Option<&'a Shape>>) {
     match data_type {
         Type::Primitive(_) => leaves.push(None),

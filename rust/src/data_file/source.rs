@@ -38,7 +38,7 @@ struct Pieces {
     windows: Mutex<Windows>,
     fetched: Arc<AtomicU64>,
     /// The first error of the store, which Arrow's reader of Parquet would reduce to its text. `None`: errors
-    /// are passed on.
+    /// are not kept, but returned inside the error of the reader.
     failure: Option<Mutex<Option<Error>>>,
 }
 
@@ -69,8 +69,8 @@ impl FileBytes {
     pub fn path(&self) -> &str {
         &self.0.path
     }
-    /// Returns the file without ranges in memory, except for a small file over a network that is in memory as
-    /// a whole. It keeps its [`Self::failure`].
+    /// Returns the file with no ranges in memory, except for a small file over a network that is in memory as
+    /// a whole. The returned file keeps the first error of the store, see [`Self::failure`].
     pub fn again(&self) -> Self {
         let fetched = Arc::clone(&self.0.fetched);
         let again = Self::with(
@@ -88,11 +88,11 @@ impl FileBytes {
         }
         again
     }
-    /// Takes the first error that a reader got from the store.
+    /// Returns the first error that a reader got from the store, and forgets it.
     pub fn failure(&self) -> Option<Error> {
         self.0.failure.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-    /// Returns an error for a reader of Parquet.
+    /// Converts an error of the store to one of Parquet's reader, and keeps the first one if errors are kept.
     fn failed(&self, error: Error) -> ParquetError {
         let Some(failure) = &self.0.failure else { return ParquetError::External(Box::new(error)) };
         let text = error.to_string();
@@ -167,8 +167,8 @@ impl Pieces {
 }
 
 impl Pieces {
-    /// If `start` is in a range that is read in windows, drops the bytes before it and returns the end of the
-    /// next window.
+    /// Moves the window to `start`, if that is in a range that is read in windows: drops the bytes before it,
+    /// and returns the end of the next window.
     fn move_window(&self, start: u64) -> Option<u64> {
         let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = holding(&windows.chunks, start)?;

@@ -97,7 +97,7 @@ impl StatisticsShape {
     }
 }
 
-/// A bound.
+/// A minimum or maximum.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     Integer(i64),
@@ -152,7 +152,7 @@ impl GatheredStatistics {
             StatisticsShape::Struct(fields) => Self::Struct(fields.iter().map(Self::new).collect()),
         }
     }
-    /// Adds the values of an array. A leaf is null if `above` is.
+    /// Adds the values of an array. `above`: the nulls of the structs around it; a leaf is null there too.
     pub fn add(&mut self, array: &ArrayRef, above: Option<&NullBuffer>) {
         match self {
             Self::Nothing => {}
@@ -412,7 +412,7 @@ impl Leaf {
     }
 }
 
-/// Returns no text for infinity and NaN, which JSON does not have.
+/// Returns `text`, or `None` for infinity and NaN, which JSON does not have.
 fn finite(value: f64, text: Option<String>) -> Option<String> {
     if value.is_finite() { text } else { None }
 }
@@ -434,7 +434,8 @@ fn date(days: i64) -> Option<String> {
     (1..=9999).contains(&date.year()).then(|| date.format("%Y-%m-%d").to_string())
 }
 
-/// Rounds to milliseconds: a minimum down, a maximum up.
+/// Returns the text of a timestamp in milliseconds: a minimum is rounded down, a maximum (`upper`) up. `None`
+/// outside of the years 1 to 9999.
 fn timestamp(micros: i64, upper: bool) -> Option<String> {
     let millis = micros.div_euclid(1000) + i64::from(upper && micros.rem_euclid(1000) != 0);
     let time: DateTime<Utc> = DateTime::from_timestamp_millis(millis)?;

@@ -133,7 +133,7 @@ impl Survey {
         &self.names
     }
 
-    /// Returns the text of each file's partition value at this level.
+    /// Returns each file's partition value at this level, as text.
     pub fn values(&self, level: usize) -> StringArray {
         self.files.iter().map(|file| file.values.get(level).and_then(Option::as_deref)).collect()
     }

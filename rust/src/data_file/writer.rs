@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
         self.write_small(small)
     }
 
-    /// True if a partition has only one file of few rows.
+    /// True if a partition has only waiting rows, which are so few that they become one file.
     fn is_small(&self, number: usize) -> bool {
         let (target, options) = (&self.targets[number], self.options);
         let rows = u64::try_from(target.pending_rows).unwrap_or(u64::MAX);
@@ -305,8 +305,8 @@ impl<'a> Writer<'a> {
         if partitioned { self.stay_within_memory() } else { Ok(()) }
     }
 
-    /// Passes the rows of the largest partitions on to their files until all partitions hold few enough
-    /// bytes.
+    /// Limits the memory and the open files of all partitions: the largest ones pass their rows on to their
+    /// files, and the largest open file is finished if too many are open.
     fn stay_within_memory(&mut self) -> Result<()> {
         let limit = self.memory() / 2; // the rest is for encoded pages and the input
         let mut held: u64 = self.targets.iter().map(Target::held).sum();
@@ -417,7 +417,7 @@ impl<'a> Writer<'a> {
         Ok((self.options.group_rows() - output.group().0).min(usize::try_from(file).unwrap_or(usize::MAX)))
     }
 
-    /// Ends the row group, or the file, if it is full.
+    /// Ends the current row group, or the whole file, if it is full.
     fn cut(&mut self, number: usize) -> Result<()> {
         let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
         // The row group before it may still wait to be appended, and the store may hold as much.
@@ -506,7 +506,7 @@ fn bytes_of(array: &ArrayRef) -> u64 {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64
 }
 
-/// Converts an error of a source, and keeps its kind.
+/// Converts an error of a source of rows, and keeps its kind.
 pub fn from_source(error: arrow::error::ArrowError) -> Error {
     match error {
         arrow::error::ArrowError::ExternalError(_) => Error::from(error),
