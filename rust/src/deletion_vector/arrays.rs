@@ -6,7 +6,7 @@ use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
 use super::{DeletionVector, RowIndex};
 use crate::error::{Error, Kind, Result};
 
-/// Returns the set of rows in integer arrays of any width, in any order.
+/// Returns the set of the rows that the arrays hold as integers of any width, in any order.
 ///
 /// # Errors
 /// An array of another type, a null, a negative row.

@@ -27,7 +27,7 @@ const UUID_LETTERS: usize = 20;
 /// Vectors of one file with a smaller gap between them are fetched as one range.
 const GAP: u64 = 64 << 10;
 
-/// The form in which a vector is stored.
+/// Where a vector is stored. Each place has a letter in the log (`storageType`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StorageType {
     /// `u`: a file of the table, named by a UUID.
@@ -41,19 +41,19 @@ pub enum StorageType {
 /// The `deletionVector` field of an `add` or `remove` action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Descriptor {
-    /// The form in which the vector is stored.
+    /// Where the vector is stored.
     pub storage_type: StorageType,
     /// The path, or the vector itself, as in the log.
     pub path_or_inline: String,
     /// Position of the vector in its file, where its size is. `None` for an inline vector.
     pub offset: Option<i32>,
-    /// Bytes of the encoded set, without size and checksum.
+    /// Number of bytes of the encoded set, without the size before it and the checksum after it.
     pub size_in_bytes: i32,
-    /// Rows in the set.
+    /// Number of rows in the set.
     pub cardinality: i64,
 }
 
-/// A file that holds vectors.
+/// The place of a file that holds vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Location {
     /// Path in the table's store, decoded.
@@ -65,7 +65,7 @@ pub enum Location {
 /// A vector to read, and the number of rows of its data file.
 #[derive(Debug, Clone)]
 pub struct VectorRequest {
-    /// The place of the vector.
+    /// The descriptor of the vector.
     pub descriptor: Descriptor,
     /// Number of physical rows of the data file, if known. A larger row in the vector is an error.
     pub num_records: Option<u64>,
@@ -95,7 +95,8 @@ impl StorageType {
 }
 
 impl Descriptor {
-    /// Describes a vector in the file with this id, below the folder `prefix` (empty: in the table's root).
+    /// Makes the descriptor of a vector in the file with this id, below the folder `prefix` (empty: in the
+    /// table's root).
     pub fn in_file(prefix: &str, id: Uuid, (offset, size_in_bytes): (i32, i32), cardinality: i64) -> Self {
         let path_or_inline = format!("{prefix}{}", z85::encode(id.as_bytes()));
         Self {
@@ -107,7 +108,7 @@ impl Descriptor {
         }
     }
 
-    /// Describes a vector in the log itself.
+    /// Makes the descriptor of a vector that is stored in the log itself.
     ///
     /// # Errors
     /// The vector has more than 2 GiB.
@@ -126,8 +127,8 @@ impl Descriptor {
         })
     }
 
-    /// Returns what distinguishes vectors of one data file: the type and path, and the offset if there is
-    /// one.
+    /// Returns the id of the vector among those of one data file: the storage type and the path, and the
+    /// offset if there is one, as in `uab^-aqEH.-t@S}K{vb[*k^@4`.
     pub fn unique_id(&self) -> String {
         let id = format!("{}{}", self.storage_type.letter(), self.path_or_inline);
         match self.offset {
@@ -207,7 +208,7 @@ impl Descriptor {
 }
 
 impl Location {
-    /// Returns the location as users know it.
+    /// Returns the path or URL, for error messages.
     pub fn text(&self) -> &str {
         match self {
             Self::InTable(path) | Self::Absolute(path) => path,

@@ -43,7 +43,7 @@ const MAX_KEY: u32 = i32::MAX as u32;
 const MAX_ARRAY: u32 = 4096;
 const BITS_BYTES: usize = 8192;
 
-/// Returns the bytes of a set.
+/// Encodes a set as bytes.
 pub fn encode(rows: &DeletionVector) -> Vec<u8> {
     let bitmaps: Vec<_> = rows.bitmaps().map(|(key, bitmap)| (key, smallest(bitmap))).collect();
     let size = HEADER + bitmaps.iter().map(|(_, bitmap)| 4 + bitmap.serialized_size()).sum::<usize>();
@@ -64,7 +64,7 @@ fn smallest(bitmap: &RoaringBitmap) -> RoaringBitmap {
     bitmap
 }
 
-/// Decodes a set.
+/// Decodes bytes to a set.
 ///
 /// # Errors
 /// `data` is above the limit, too short, has another or the older magic, counts more bitmaps than it has
@@ -283,12 +283,12 @@ fn check_end(input: &Input<'_>) -> Result<()> {
     Err(error.found(format!("{} more bytes", input.rest())).expected("no more bytes"))
 }
 
-/// Returns an error. The position is in its message, as its location is the vector's file.
+/// Returns an error with the position `byte` in its message, as its location is the vector's file.
 fn fault(what: &str, byte: usize) -> Error {
     Error::protocol(format!("{what} (byte {byte} of the vector)"))
 }
 
-/// The bytes, and the position of the next one.
+/// The bytes to decode, and the position of the next one.
 struct Input<'a> {
     data: &'a [u8],
     at: usize,

@@ -9,10 +9,10 @@ use super::{DeletionVector, Descriptor, limit};
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 
-/// The place and the form of written vectors.
+/// Where and how vectors are written.
 #[derive(Debug, Clone)]
 pub struct VectorTarget {
-    /// Write them into the log instead of files.
+    /// True to write vectors into the log instead of files.
     pub inline: bool,
     /// Number of letters of a random folder for a file; 0: none.
     pub prefix_length: usize,

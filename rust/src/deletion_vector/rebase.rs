@@ -107,7 +107,8 @@ pub fn with_new_rows(store: &dyn Store, adds: &RecordBatch, removes: &RecordBatc
     take(&adds, kept.into_iter())
 }
 
-/// Reads the vectors of rows of a table of actions. Empty for a file without a vector, and for `None`.
+/// Reads the vectors of these rows of a table of actions. A file without a vector, and `None`, give an empty
+/// set.
 fn vectors(
     store: &dyn Store,
     actions: &RecordBatch,
@@ -123,7 +124,7 @@ fn vectors(
     Ok(read_all(store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Returns decoded path -> row of a table of actions.
+/// Returns a map from the decoded path of each file to its row in a table of actions.
 fn by_path(actions: &RecordBatch) -> Result<HashMap<String, usize>> {
     let column = actions.column_by_name("path").ok_or_else(|| Error::protocol("actions without paths"))?;
     let paths = schema::conform_column(column, &DataType::Utf8, "path")?;

@@ -14,14 +14,14 @@ use crate::log::schema;
 use crate::log::state::actions;
 use crate::store::Store;
 
-/// The result of a change by vectors.
+/// The actions that mark rows as deleted, and the vector files that were written for them.
 #[derive(Debug)]
 pub struct VectorChanges {
     /// `add` rows with merged vectors; none for a file with no row left.
     pub adds: RecordBatch,
     /// `remove` rows of the files as they were.
     pub removes: RecordBatch,
-    /// Counts.
+    /// Numbers of rows, vectors and files.
     pub metrics: Metrics,
     /// Paths of the vector files, which the caller deletes if the commit fails.
     pub written: Vec<String>,
@@ -30,17 +30,17 @@ pub struct VectorChanges {
 /// Counts as delta-spark reports them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Metrics {
-    /// Rows that were live before and are deleted now.
+    /// Number of rows that were live before and are deleted now.
     pub num_deleted_rows: u64,
-    /// First vectors and replacements.
+    /// Number of new vectors: first vectors of files, and those that replace an older one.
     pub num_deletion_vectors_added: u64,
-    /// Vectors of removed files, and replaced ones.
+    /// Number of vectors that are no longer used: those of removed files, and replaced ones.
     pub num_deletion_vectors_removed: u64,
-    /// Replacements.
+    /// Number of vectors that replace an older one.
     pub num_deletion_vectors_updated: u64,
-    /// Files with no row left.
+    /// Number of files with no row left.
     pub num_removed_files: u64,
-    /// Bytes of vector files.
+    /// Number of bytes of the written vector files.
     pub num_bytes_written: u64,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// A file's statistics.
+/// The statistics of a data file.
 #[derive(Debug)]
 pub struct Statistics {
     /// The members of the JSON object, as written: numbers keep their digits.

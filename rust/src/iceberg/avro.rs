@@ -55,7 +55,7 @@ pub fn optional_long(out: &mut Vec<u8>, value: Option<i64>) {
     }
 }
 
-/// Writes a container with the codec `deflate`.
+/// A container that is written, with the codec `deflate`.
 pub struct Container {
     out: Vec<u8>,
     marker: [u8; 16],
@@ -236,7 +236,7 @@ impl NamedTypes {
     }
 }
 
-/// Bytes of values, read from the beginning.
+/// The bytes of values that are not read yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a>(pub &'a [u8]);
 
@@ -329,7 +329,7 @@ impl<'a> Cursor<'a> {
 pub struct Contents {
     /// Layout of a value.
     pub layout: Layout,
-    /// Blocks, uncompressed.
+    /// The decompressed blocks, each with the number of its values.
     pub blocks: Vec<(i64, Vec<u8>)>,
 }
 

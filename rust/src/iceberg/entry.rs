@@ -88,7 +88,7 @@ pub struct AddedFiles<'a> {
     ends: HashMap<String, i64>,
 }
 
-/// A column with statistics.
+/// A table column that may have statistics.
 struct Column<'a> {
     id: i32,
     physical: Vec<&'a str>,
@@ -140,7 +140,7 @@ impl<'a> AddedFiles<'a> {
         number(self.sizes, row).unwrap_or(0)
     }
 
-    /// Returns the version of a file's rows, if the table tracks them.
+    /// Returns `defaultRowCommitVersion` of a file, if the table tracks rows.
     pub fn version(&self, row: usize) -> Option<i64> {
         number(self.versions, row)
     }
@@ -241,7 +241,7 @@ fn collect<'a>(fields: &'a [Field], above: &mut Vec<&'a str>, leaves: &mut Vec<C
 
 type Object<'a> = HashMap<&'a str, &'a RawValue>;
 
-/// Statistics of a file in JSON, with numbers as text.
+/// The statistics of a file, parsed from JSON, with numbers as text.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Statistics<'a> {
@@ -255,7 +255,7 @@ pub struct Statistics<'a> {
     null_count: Option<Object<'a>>,
 }
 
-/// Returns the value for a column in statistics: 1 for `a.b` in `{"a": {"b": 1}}`.
+/// Returns the value that an object of statistics has for a column: 1 for `a.b` in `{"a": {"b": 1}}`.
 fn stated<'a>(object: Option<&Object<'a>>, path: &[&str]) -> Option<&'a str> {
     let (first, rest) = path.split_first()?;
     let value = object?.get(first)?.get();

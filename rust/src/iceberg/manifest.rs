@@ -16,7 +16,7 @@ use crate::schema::TableSchema;
 pub struct Options {
     /// The version of the format: 2 or 3.
     pub version: u8,
-    /// The entries are deletion vectors, not data files.
+    /// True if the entries are deletion vectors, and not data files.
     pub deletes: bool,
     /// The snapshot that adds and deletes entries.
     pub snapshot_id: i64,
@@ -24,7 +24,7 @@ pub struct Options {
     pub sequence_number: i64,
     /// The partition spec: a name for Avro and an id for each partition column.
     pub partition: Vec<(String, i32)>,
-    /// Metadata of the file.
+    /// Further metadata of the Avro file.
     pub header: BTreeMap<String, String>,
 }
 

@@ -47,13 +47,13 @@ fn not_partition(data_type: &Type) -> Error {
         .found(data_type.to_json())
 }
 
-/// Returns the least number of bytes that hold every value of this precision.
+/// Returns the smallest number of bytes that holds every decimal of this precision.
 fn decimal_bytes(precision: u8) -> usize {
     let most = 10_i128.pow(u32::from(precision)) - 1;
     (1..16).find(|bytes| most < 1_i128 << (8 * bytes - 1)).unwrap_or(16)
 }
 
-/// Appends a partition value to a record: null or the value of its text.
+/// Appends a partition value to a record: null, or the value that the text stands for.
 pub fn partition(out: &mut Vec<u8>, text: Option<&str>, data_type: &Type) -> Result<()> {
     let array = parse_scalar(text, &data_type.to_arrow(false))?;
     if array.is_null(0) {

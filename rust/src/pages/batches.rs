@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 
 use super::numbers::Column;
 
-/// The batches of a row group.
+/// An iterator over the batches of a row group.
 pub struct Batches {
     schema: SchemaRef,
     reader: Option<ParquetRecordBatchReader>,
@@ -22,8 +22,8 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Joins two readers. `reader`: reads the columns at `roots` of the file's schema; `numbers`: all other
-    /// columns, with their positions and fields; `rows`: the rows that `reader` reads.
+    /// Joins the columns of two readers. `reader`: reads the columns at `roots` of the file's schema;
+    /// `numbers`: all other columns, with their positions and fields; `rows`: the rows that `reader` reads.
     pub(super) fn new(
         reader: Option<ParquetRecordBatchReader>,
         numbers: Vec<(usize, FieldRef, Box<dyn Column>)>,
@@ -71,7 +71,7 @@ impl Batches {
         Ok((batch.num_rows() > 0).then_some(batch))
     }
 
-    /// Reads the next `count` rows, or the rest.
+    /// Reads the next `count` rows of the columns of numbers, or the remaining ones.
     fn read_numbers(&mut self, count: usize) -> Result<(), ParquetError> {
         let mut left = count;
         while left > 0

@@ -166,8 +166,8 @@ fn walk(input: &mut Input) -> Result<(), String> {
     Ok(())
 }
 
-/// Passes over a schema: the list of its groups and columns, each group before its fields, as in `root` of
-/// two, `a` of one, `b`, `c` for the columns `a.b` and `c`.
+/// Checks and skips a schema: the list of its groups and columns, each group before its fields. Example: the
+/// elements `root` (two fields), `a` (one field), `b`, `c` are the columns `a.b` and `c`.
 fn check_schema(input: &mut Input) -> Result<(), String> {
     let (count, kind) = input.list().ok_or(BROKEN)?;
     // For each group around the next element, its number of fields that have not ended.
@@ -196,7 +196,7 @@ fn check_schema(input: &mut Input) -> Result<(), String> {
     Ok(())
 }
 
-/// Passes over an element of a schema, and returns the number of its children.
+/// Skips an element of a schema, and returns the number of its children.
 fn children(input: &mut Input) -> Option<i64> {
     let (mut number, mut children) = (0, 0);
     while let Some(kind) = input.field(&mut number)? {

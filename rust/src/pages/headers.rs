@@ -143,7 +143,7 @@ pub struct Header {
     pub compressed: i64,
     /// CRC-32 of the bytes as stored, if the writer computed it.
     pub checksum: Option<i64>,
-    /// Bytes of this header.
+    /// Number of bytes of this header.
     pub length: usize,
 }
 

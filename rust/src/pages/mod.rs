@@ -48,7 +48,7 @@ fn is_unfolded_here(codec: Compression) -> bool {
 /// The part of a row group to read.
 #[derive(Debug)]
 pub struct PageRequest {
-    /// The row group.
+    /// The number of the row group in the file.
     pub group: usize,
     /// The leaf columns to read.
     pub mask: ProjectionMask,

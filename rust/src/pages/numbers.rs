@@ -79,7 +79,7 @@ struct Numbers<T: DataType> {
     values_of: Queue,
     reader: ColumnReaderImpl<T>,
     data_type: ArrowType,
-    /// A bit for each row read.
+    /// A bit for each row that was read: set if it is not null.
     valid: BooleanBufferBuilder,
     /// The values that are not null.
     values: Vec<T::T>,

@@ -67,11 +67,11 @@ impl Iterator for ColumnPages {
 
 impl PageIterator for ColumnPages {}
 
-/// Positions of the headers of further pages.
+/// Where the headers of the further pages are.
 enum Headers {
-    /// Pages follow each other: position of the next one, and the end of all.
+    /// Each page follows the one before: the position of the next header, and the end of the column chunk.
     InARow(u64, u64),
-    /// Positions from the file's page index.
+    /// The positions are known from the file's page index.
     At(VecDeque<u64>),
 }
 

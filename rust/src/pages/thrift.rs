@@ -1,6 +1,6 @@
-//! Passes over bytes in Thrift's compact protocol, in which footers and headers of Parquet files are written.
+//! Skips values in Thrift's compact protocol, in which footers and headers of Parquet files are written.
 
-/// The types of values.
+/// Numbers of the protocol's types.
 pub(super) const BYTE: u8 = 3;
 pub(super) const I16: u8 = 4;
 pub(super) const I32: u8 = 5;
@@ -21,7 +21,8 @@ pub(super) enum Shape {
     Value(u8),
     Bool,
     List(&'static Shape),
-    /// The fields 1, 2, 3 and so on. Others are passed over by the type that the bytes declare.
+    /// A struct with the fields 1, 2, 3 and so on. Other fields are skipped by the type that the bytes
+    /// declare.
     Struct(&'static [Shape]),
     /// A struct without fields.
     Empty,
@@ -86,7 +87,7 @@ impl Input<'_> {
         Some((count, head & 0x0f))
     }
 
-    /// Passes over a value of this type.
+    /// Skips a value of this type.
     pub(super) fn skip(&mut self, kind: u8) -> Option<()> {
         self.skip_nested(kind, MAX_DEPTH)
     }
@@ -117,7 +118,7 @@ impl Input<'_> {
         }
     }
 
-    /// Passes over a value of a known type; `kind`: the type that the bytes declare.
+    /// Skips a value of a known type. `kind`: the type that the bytes declare.
     pub(super) fn known(&mut self, kind: u8, shape: Shape) -> Option<()> {
         match (shape, kind) {
             (Shape::Value(known), _) if known == kind => self.skip(kind),
@@ -138,7 +139,7 @@ impl Input<'_> {
         }
     }
 
-    /// Passes over a field of a struct with these known fields.
+    /// Skips a field of a struct with these known fields.
     pub(super) fn known_field(&mut self, number: i64, kind: u8, fields: &[Shape]) -> Option<()> {
         match number.checked_sub(1).and_then(|place| fields.get(usize::try_from(place).ok()?)) {
             Some(shape) => self.known(kind, *shape),
