@@ -14,8 +14,8 @@ fn doubles(list: &ArrayRef) -> Result<Vec<f64>> {
     Ok(cast(list, &DataType::Float64)?.as_primitive::<Float64Type>().values().to_vec())
 }
 
-/// `weighted_percentile(values, frequencies, place)`: the value at a position from 0 to 1 of ascending
-/// values, each repeated as often as its frequency. Between two values, it is interpolated.
+/// Evaluates `weighted_percentile(values, frequencies, place)`: the value at a position from 0 to 1 of
+/// ascending values, each repeated as often as its frequency. Between two values, it is interpolated.
 pub fn weighted_percentile(given: &Arguments) -> Result<ArrayRef> {
     let (values, frequencies, places) =
         (given.array(0)?.as_list::<i32>(), given.array(1)?.as_list::<i32>(), given.doubles(2)?);
@@ -44,8 +44,8 @@ pub fn weighted_percentile(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(found.collect::<Result<Float64Array>>()?))
 }
 
-/// `histogram(values, bins)`: centre and height of each bin, by the algorithm of Ben-Haim and Tom-Tov, as in
-/// Hive and Spark.
+/// Evaluates `histogram(values, bins)`: centre and height of each bin, by the algorithm of Ben-Haim and
+/// Tom-Tov, as in Hive and Spark.
 pub fn histogram(given: &Arguments) -> Result<ArrayRef> {
     let (values, bins) = (given.array(0)?.as_list::<i32>(), given.integers(1)?);
     let mut out = ListBuilder::new(Float64Builder::new());
@@ -103,7 +103,7 @@ impl Histogram {
     }
 }
 
-/// `java.util.Random`
+/// A random number generator with the numbers of `java.util.Random`.
 struct Random(u64);
 
 impl Random {

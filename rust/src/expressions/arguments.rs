@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 
 use crate::error::{Error, Kind, Result};
 
-/// Arrays of one length.
+/// The arguments of a kernel: arrays of one length.
 pub struct Arguments<'a> {
     arrays: &'a [ArrayRef],
     rows: usize,

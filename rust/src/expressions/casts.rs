@@ -24,7 +24,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Casts to whole numbers. The second argument is their number of bits.
+/// Casts text to whole numbers. The second argument is their number of bits.
 pub fn whole(given: &Arguments) -> Result<ArrayRef> {
     let (texts, bits) = (given.text(0)?, given.integers(1)?);
     let least = if given.rows() > 0 { i64::MIN >> (64 - bits.value(0)) } else { 0 };
@@ -52,19 +52,19 @@ pub(super) fn float_text(text: &str) -> Option<&str> {
     (named > 0 || unsigned.len() == body.len()).then_some(body)
 }
 
-/// Casts to doubles.
+/// Casts text to doubles.
 pub fn double(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     Ok(Arc::new(texts.iter().map(|text| float_text(text?)?.parse::<f64>().ok()).collect::<Float64Array>()))
 }
 
-/// Casts to floats.
+/// Casts text to floats.
 pub fn float(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     Ok(Arc::new(texts.iter().map(|text| float_text(text?)?.parse::<f32>().ok()).collect::<Float32Array>()))
 }
 
-/// Casts to booleans: `t true y yes 1` and `f false n no 0`, in any case.
+/// Casts text to booleans: `t true y yes 1` and `f false n no 0`, in any case.
 pub fn boolean(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let is_one = |text: &str, of: [&str; 5]| of.iter().any(|word| text.eq_ignore_ascii_case(word));
@@ -115,7 +115,7 @@ fn days((year, month, day): (i64, i64, i64)) -> Option<i64> {
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// Casts to dates. Text after a space or a `T` after the day is ignored.
+/// Casts text to dates. Text after a space or a `T` after the day is ignored.
 pub fn date(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let dates = texts.iter().map(|text| {
@@ -126,7 +126,7 @@ pub fn date(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(dates.collect::<Date32Array>()))
 }
 
-/// `make_date(year, month, day)`: null for a day that does not exist.
+/// Evaluates `make_date(year, month, day)`: null for a day that does not exist.
 pub fn make_date(given: &Arguments) -> Result<ArrayRef> {
     let parts = (0..3).map(|place| given.integers(place)).collect::<Result<Vec<_>>>()?;
     let dates = (0..given.rows()).map(|row| {
@@ -136,8 +136,8 @@ pub fn make_date(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(dates.collect::<Date32Array>()))
 }
 
-/// `make_timestamp(year, month, day, hour, minute, microseconds)`, with at most a minute of microseconds:
-/// null for a time that does not exist.
+/// Evaluates `make_timestamp(year, month, day, hour, minute, microseconds)`, with at most a minute of
+/// microseconds: null for a time that does not exist.
 pub fn make_timestamp(given: &Arguments) -> Result<ArrayRef> {
     let parts = (0..5).map(|place| given.integers(place)).collect::<Result<Vec<_>>>()?;
     let micros = given.longs(5)?;
@@ -158,7 +158,8 @@ pub fn make_timestamp(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
 
-/// Returns a local time in microseconds since 1970, and the text of its zone.
+/// Parses a text such as `2024-03-01 12:30:00 Europe/Berlin`: returns the local time in microseconds since
+/// 1970, and the text of its zone, which may be empty.
 fn local(text: &str) -> Option<(i64, &str)> {
     let text = text.trim_start_matches(|character: char| character <= ' ' || character == '\x7f');
     let (parts, rest, count) = date_parts(text, 6)?;
@@ -222,7 +223,7 @@ fn region(zone: &str) -> Option<Tz> {
     if proper { zone.parse().ok() } else { None }
 }
 
-/// Casts to timestamps without a zone. A zone in the text is ignored, but must be valid.
+/// Casts text to timestamps without a zone. A zone in the text is ignored, but must be valid.
 pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let moments = texts.iter().map(|text| {
@@ -233,7 +234,7 @@ pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
 
-/// Casts to timestamps, in the zone of the text or of the second argument. A time without a date, which
+/// Casts text to timestamps, in the zone of the text or of the second argument. A time without a date, which
 /// means today in Spark, is an error.
 pub fn timestamp(given: &Arguments) -> Result<ArrayRef> {
     let (texts, zones) = (given.text(0)?, given.text(1)?);

@@ -41,7 +41,7 @@ impl Mode {
         }
     }
 
-    /// Returns the number of bytes before the text.
+    /// Returns the number of bytes before the encrypted text: a nonce or a first block.
     fn start(self) -> usize {
         match self {
             Self::Gcm => 12,
@@ -51,7 +51,7 @@ impl Mode {
     }
 }
 
-/// The arguments of a row after its text and key.
+/// The arguments of a row besides its text and key.
 struct Row<'a> {
     mode: Mode,
     start: &'a [u8],
@@ -114,7 +114,8 @@ fn decrypted<C: Cipher + BlockDecryptMut + Clone>(text: &[u8], key: &[u8], row: 
     found.map_err(|_| crypto_error())
 }
 
-/// `aes_encrypt(text, key, mode, padding, iv, aad)`: an empty `iv` means random bytes.
+/// Evaluates `aes_encrypt(text, key, mode, padding, iv, aad)`. If `iv` is empty, random bytes are taken for
+/// it.
 pub fn encrypt(given: &Arguments) -> Result<ArrayRef> {
     let columns = Columns::new(given)?;
     let starts = given.binary(4)?;
@@ -143,8 +144,8 @@ pub fn encrypt(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// `aes_decrypt(text, key, mode, padding, aad, safe)`: if `safe` is 1, null for bytes that cannot be
-/// decrypted.
+/// Evaluates `aes_decrypt(text, key, mode, padding, aad, safe)`. Bytes that cannot be decrypted become null
+/// if `safe` is 1, and are an error otherwise.
 pub fn decrypt(given: &Arguments) -> Result<ArrayRef> {
     let columns = Columns::new(given)?;
     let (aads, safe) = (given.binary(4)?, given.integers(5)?);

@@ -14,7 +14,7 @@ use super::json_read::{Type, push_number, text as member};
 use super::json_write::{self, Writing};
 use crate::error::Result;
 
-/// The format of a record.
+/// The options by which a record is parsed and written.
 struct Format {
     separator: char,
     quote: char,
@@ -160,8 +160,8 @@ fn is_space(one: char) -> bool {
     one <= ' '
 }
 
-/// `from_csv(text, schema, options)`: a JSON object with just the fields of the schema, each value of its
-/// type or null. DuckDB casts it to a struct.
+/// Evaluates `from_csv(text, schema, options)`: a JSON object with just the fields of the schema, each value
+/// of its type or null. DuckDB casts it to a struct.
 pub fn from_csv(given: &Arguments) -> Result<ArrayRef> {
     let (texts, schemas, options) = (given.text(0)?, given.text(1)?, given.text(2)?);
     let mut out = StringBuilder::with_capacity(given.rows(), texts.value_data().len());
@@ -253,7 +253,7 @@ fn is_decimal(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
 }
 
-/// `schema_of_csv(text, options)`: the schema as DDL.
+/// Evaluates `schema_of_csv(text, options)`: the schema of a record as DDL.
 pub fn schema_of_csv(given: &Arguments) -> Result<ArrayRef> {
     let (texts, options) = (given.text(0)?, given.text(1)?);
     let mut out = StringBuilder::new();
@@ -305,7 +305,7 @@ fn is_date(value: &str) -> bool {
     value.len() == 10 && chrono::NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok()
 }
 
-/// `to_csv(zone, options, value)`: a struct as a record; null if the record is empty.
+/// Evaluates `to_csv(zone, options, value)`: a struct as a record; null if the record is empty.
 pub fn to_csv(given: &Arguments) -> Result<ArrayRef> {
     let (zones, options, rows) = (given.text(0)?, given.text(1)?, given.array(2)?);
     if given.rows() == 0 {

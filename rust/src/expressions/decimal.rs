@@ -13,8 +13,8 @@ use crate::error::{Error, Kind, Result};
 /// Maximum number of digits of Spark's decimals.
 const DIGITS: u32 = 38;
 
-/// `decimal(operator, a, b, scale)`: the digits of `a operator b` at `scale`, half up; the result's type is
-/// decimal(38, 0).
+/// Evaluates `decimal(operator, a, b, scale)`: the digits of `a operator b` at `scale`, rounded half up; the
+/// result's type is decimal(38, 0).
 ///
 /// A product is rounded to 38 digits first and a quotient to 38 places, as in Spark. A divisor of zero gives
 /// null.
@@ -31,7 +31,7 @@ pub fn calculate(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Decimal128Array::from(out).with_precision_and_scale(DIGITS as u8, 0)?))
 }
 
-/// Unscaled values of decimals or whole numbers.
+/// The digits of decimals or whole numbers: 1.25 has the digits 125 and the scale 2.
 struct Digits {
     values: Decimal128Array,
     scale: i32,

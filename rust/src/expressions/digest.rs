@@ -13,7 +13,7 @@ use super::arguments::Arguments;
 use super::failure;
 use crate::error::{Error, Kind, Result};
 
-/// `sha2(bytes, bits)`: the digest as hexadecimal text; null for an unsupported number of bits.
+/// Evaluates `sha2(bytes, bits)`: the digest as hexadecimal text; null for an unsupported number of bits.
 pub fn sha2(given: &Arguments) -> Result<ArrayRef> {
     let (values, bits) = (given.binary(0)?, given.integers(1)?);
     let digest = |(value, bits): (Option<&[u8]>, Option<i32>)| {
@@ -37,8 +37,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// `hmac(key, message, function)`: the authentication code of RFC 2104, with a hash function such as
-/// `sha256`.
+/// Evaluates `hmac(key, message, function)`: the authentication code of RFC 2104, with a hash function such
+/// as `sha256`.
 pub fn hmac(given: &Arguments) -> Result<ArrayRef> {
     let (keys, messages, names) = (given.binary(0)?, given.binary(1)?, given.text(2)?);
     let mut found = Vec::with_capacity(given.rows());
@@ -71,13 +71,13 @@ pub fn hmac(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(found.into_iter().collect::<BinaryArray>()))
 }
 
-/// `encode(text, charset)`: bytes; the name of the character set is in capitals.
+/// Evaluates `encode(text, charset)`: the text's bytes in a character set, whose name is in capitals.
 pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     let found = coded("encode", given.text(0)?.iter(), &given.text(1)?, encoded)?;
     Ok(Arc::new(found.into_iter().collect::<BinaryArray>()))
 }
 
-/// `decode(bytes, charset)`: text; the name of the character set is in capitals.
+/// Evaluates `decode(bytes, charset)`: the text of bytes in a character set, whose name is in capitals.
 pub fn decode(given: &Arguments) -> Result<ArrayRef> {
     let found = coded("decode", given.binary(0)?.iter(), &given.text(1)?, decoded)?;
     Ok(Arc::new(found.into_iter().collect::<StringArray>()))

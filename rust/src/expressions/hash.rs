@@ -27,7 +27,7 @@ pub fn crc32(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(sums))
 }
 
-/// `hash(column, ...)`: Murmur3 of each row.
+/// Evaluates `hash(column, ...)`: the Murmur3 hash of each row.
 pub fn murmur3(given: &Arguments) -> Result<ArrayRef> {
     let mut seeds = vec![SEED; given.rows()];
     for array in given.from(0) {
@@ -36,7 +36,7 @@ pub fn murmur3(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int32Array::from(seeds)))
 }
 
-/// `xxhash64(column, ...)`: XXH64 of each row.
+/// Evaluates `xxhash64(column, ...)`: the XXH64 hash of each row.
 pub fn xxhash64(given: &Arguments) -> Result<ArrayRef> {
     let mut seeds = vec![i64::from(SEED); given.rows()];
     for array in given.from(0) {
@@ -102,7 +102,7 @@ impl Hash for XxHash64 {
     }
 }
 
-/// Adds a column to the hashes of its rows.
+/// Hashes each value of a column with the hash of its row so far as the seed.
 fn fold<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     macro_rules! each {
         ($values:expr, $hash:expr) => {
@@ -158,7 +158,7 @@ fn fold<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// Adds a struct field by field; a null struct leaves the hash as it is.
+/// Hashes a struct field by field; a null struct leaves the hash as it is.
 fn fold_struct<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     let values = array.as_struct();
     let before = seeds.to_vec();
@@ -173,7 +173,7 @@ fn fold_struct<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// Adds lists item by item.
+/// Hashes lists item by item.
 fn fold_lists<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     let lists = array.as_list::<i32>();
     let items = lists.values();
@@ -190,7 +190,7 @@ fn fold_lists<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// Returns what Java's `Float.floatToIntBits` does, with -0.0 as 0.0.
+/// Returns the bits of a float like Java's `Float.floatToIntBits`, but those of 0.0 for -0.0.
 fn float_bits(value: f32) -> i32 {
     if value.is_nan() { 0x7fc0_0000 } else { (value + 0.0).to_bits() as i32 }
 }

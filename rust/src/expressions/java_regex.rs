@@ -45,9 +45,9 @@ enum Atom {
 /// A pattern for `fancy_regex`, and the names and numbers of its groups.
 #[derive(Debug)]
 pub struct Translation {
-    /// The pattern.
+    /// The pattern in the syntax of `fancy_regex`.
     pub pattern: String,
-    /// Named groups.
+    /// The name and the number of each named group.
     pub names: Vec<(String, usize)>,
 }
 
@@ -240,7 +240,7 @@ impl Parser {
         Ok(atom)
     }
 
-    /// Parses flags: `i-s:` or `i)`. Returns true if a group follows.
+    /// Parses flags such as `i-s:` or `i)`. Returns true if they are for a group that follows.
     fn flags(&mut self, flags: &mut Flags) -> Parsed<bool> {
         let mut on = true;
         loop {

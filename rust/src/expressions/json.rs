@@ -372,7 +372,7 @@ fn path_of(text: &str) -> Option<Vec<Step>> {
     }
 }
 
-/// The form of matches: text without quotes, text with quotes, or the items of arrays one by one.
+/// How matches are written: text without quotes, text with quotes, or the items of arrays one by one.
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     Raw,
@@ -446,7 +446,8 @@ fn walk(value: &Json, path: &[Step], style: Style, out: &mut Writer) -> bool {
     }
 }
 
-/// Writes an array of the values found in each item, which may be empty.
+/// Writes an array of the values that `rest` finds in each item, which may be empty. Returns true if there
+/// are any.
 fn listed(items: &[Json], rest: &[Step], style: Style, out: &mut Writer) -> bool {
     let mut inner = Writer::default();
     let any = items.iter().fold(false, |any, item| walk(item, rest, style, &mut inner) | any);
@@ -454,7 +455,8 @@ fn listed(items: &[Json], rest: &[Step], style: Style, out: &mut Writer) -> bool
     any
 }
 
-/// `get_json_object(text, path)`.
+/// Evaluates `get_json_object(text, path)`: the value at a path; null if there is none or the text is
+/// malformed.
 pub fn get_json_object(given: &Arguments) -> Result<ArrayRef> {
     let (texts, paths) = (given.text(0)?, given.text(1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), texts.value_data().len() / 2);

@@ -81,9 +81,9 @@ pub(super) fn text<'b>(json: &'b Json, name: &str) -> Option<&'b str> {
     }
 }
 
-/// `from_json(text, schema)`: JSON text with just the fields of the schema, each value of its type or null.
-/// DuckDB casts it to the type. Text that is malformed, or of another type, gives an object of nulls, or
-/// null if the schema is an array.
+/// Evaluates `from_json(text, schema)`: JSON text with just the fields of the schema, each value of its type
+/// or null, which DuckDB casts to the type. Text that is malformed, or of another type, gives an object of
+/// nulls if the schema is a struct, else null. Empty text gives null.
 pub fn from_json(given: &Arguments) -> Result<ArrayRef> {
     let (texts, schemas) = (given.text(0)?, given.text(1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), texts.value_data().len());
@@ -270,7 +270,7 @@ impl JsonType {
         }
     }
 
-    /// Returns the type that holds values of both.
+    /// Returns a type that holds the values of both types, which is text if they have nothing in common.
     fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::Nothing, one) | (one, Self::Nothing) => one,
@@ -322,7 +322,7 @@ impl JsonType {
     }
 }
 
-/// `schema_of_json(text)`: the schema as DDL; null for text that is not JSON.
+/// Evaluates `schema_of_json(text)`: the schema as DDL; null for text that is not JSON.
 pub fn schema_of_json(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let mut out = StringBuilder::new();

@@ -17,7 +17,7 @@ use super::numbers::{push_double, push_float};
 use super::zones;
 use crate::error::Result;
 
-/// The form of written values.
+/// How values are written.
 pub(super) struct Writing {
     /// The session's time zone.
     pub(super) zone: Tz,
@@ -25,8 +25,8 @@ pub(super) struct Writing {
     pub(super) nulls: bool,
 }
 
-/// `to_json(zone, value, nulls)`: `zone` is the session's time zone; `nulls`: 1 to write null fields. Both
-/// are the same in every row.
+/// Evaluates `to_json(zone, value, nulls)`. `zone`: the session's time zone; `nulls`: 1 to write null fields.
+/// Both are the same in every row.
 pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     let (zones, values) = (given.text(0)?, given.array(1)?);
     let zone = if given.rows() > 0 { zones.value(0) } else { "UTC" };

@@ -120,7 +120,7 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     }
 }
 
-/// Kernels that read variants, whose bytes may be anything.
+/// Evaluates a kernel that reads variants, whose bytes may be anything.
 fn of_variants(name: &str, given: &Arguments) -> Result<ArrayRef> {
     match name {
         "variant_get" => variant::get(given),
@@ -139,7 +139,7 @@ fn of_variants(name: &str, given: &Arguments) -> Result<ArrayRef> {
     }
 }
 
-/// Returns the error of a row with Spark's error condition.
+/// Returns the error of a row, with Spark's error condition.
 fn failure(condition: &str, message: impl std::fmt::Display) -> Error {
     Error::new(Kind::InvalidArgument, format!("[{condition}] {message}"))
 }

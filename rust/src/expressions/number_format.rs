@@ -15,9 +15,9 @@ enum Token {
     Digits(Vec<(usize, bool)>),
     Point,
     Dollar,
-    /// `S`
+    /// `S`, the sign `+` or `-`.
     Sign,
-    /// `MI`
+    /// `MI`, the sign `-` of negative numbers only.
     Minus,
     Open,
     Close,
@@ -78,8 +78,8 @@ fn digits(tokens: &[Token], behind_point: bool) -> usize {
     number
 }
 
-/// `to_number(text, format, safe)`: the digits of the number, with as many after the point as in the format.
-/// Text that does not match the format is null if `safe` is 1, else an error.
+/// Evaluates `to_number(text, format, safe)`: the digits of the number, with as many after the point as in
+/// the format. Text that does not match the format is null if `safe` is 1, else an error.
 pub fn to_number(given: &Arguments) -> Result<ArrayRef> {
     let (texts, formats, safe) = (given.text(0)?, given.text(1)?, given.integers(2)?);
     let mut values = Vec::with_capacity(given.rows());
@@ -188,8 +188,8 @@ fn take_digits(
     runs.iter().enumerate().all(fits).then_some(at)
 }
 
-/// `number_to_char(number as plain text, format)`: the formatted number, with `#` in place of all digits if
-/// it has too many.
+/// Evaluates `number_to_char(number as plain text, format)`: the formatted number, with `#` in place of all
+/// digits if it has too many.
 pub fn number_to_char(given: &Arguments) -> Result<ArrayRef> {
     let (texts, formats) = (given.text(0)?, given.text(1)?);
     let tokens = tokens(if given.rows() > 0 { formats.value(0) } else { "" });
@@ -246,13 +246,13 @@ fn shown(number: &str, tokens: &[Token]) -> String {
     out.into_iter().collect()
 }
 
-/// Appends a character; a space is put before a sign or bracket at the end.
+/// Appends a character. If it is a space, it is put before a sign or bracket at the end of `out`.
 fn push(one: char, out: &mut Vec<char>) {
     let place = out.len() - usize::from(one == ' ' && matches!(out.last(), Some('+' | '-' | '<')));
     out.insert(place, one);
 }
 
-/// Appends a sign after the digits, before spaces there.
+/// Puts a sign or bracket behind the last character that is no space.
 fn push_behind(one: char, out: &mut Vec<char>) {
     without_lone_point(out);
     let place = out.iter().rposition(|last| *last != ' ').map_or(0, |last| last + 1);

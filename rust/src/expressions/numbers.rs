@@ -18,8 +18,8 @@ pub fn hypot(given: &Arguments) -> Result<ArrayRef> {
     )?))
 }
 
-/// `conv(digits, from, to)`: a whole number of 64 bits from one base to another; a negative `to` reads it as
-/// signed.
+/// Evaluates `conv(digits, from, to)`: a whole number of 64 bits from one base to another; a negative `to`
+/// reads it as signed.
 ///
 /// Parsing ends at the first character that is no digit of the base. More than 64 bits raise
 /// ARITHMETIC_OVERFLOW.
@@ -143,7 +143,7 @@ fn is_one_digit(shown: &str) -> bool {
     !shown.contains('.')
 }
 
-/// Appends `-1.25e-7` as Java writes it, `-1.25E-7`.
+/// Appends a number, given in Rust's scientific notation, as Java writes it: `-1.25E-7` for `-1.25e-7`.
 fn push_java(shown: &str, out: &mut String) {
     let (mantissa, exponent) = shown.split_once('e').unwrap_or((shown, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -181,8 +181,9 @@ fn push_java(shown: &str, out: &mut String) {
     out.push_str(if after.is_empty() { "0" } else { after });
 }
 
-/// `fixed(number, places, rounding)`: a double with a fixed number of places. `half_up` rounds its shortest
-/// digits as `java.util.Formatter`, `half_even` rounds the exact number as `java.text.DecimalFormat`.
+/// Evaluates `fixed(number, places, rounding)`: a double with a fixed number of places. `half_up` rounds its
+/// shortest digits as `java.util.Formatter`, `half_even` rounds the exact number as
+/// `java.text.DecimalFormat`.
 pub fn fixed(given: &Arguments) -> Result<ArrayRef> {
     let (values, places, modes) = (given.doubles(0)?, given.integers(1)?, given.text(2)?);
     let mut out = StringBuilder::with_capacity(values.len(), 8 * values.len());
@@ -228,8 +229,8 @@ fn half_up(value: f64, places: usize) -> String {
     out
 }
 
-/// `format_number(number, places)`: rounds half to even, and puts commas between groups of three digits.
-/// Null for negative places.
+/// Evaluates `format_number(number, places)`: rounds half to even, and puts commas between groups of three
+/// digits. Null for negative places.
 pub fn format_number(given: &Arguments) -> Result<ArrayRef> {
     let (values, places) = (given.array(0)?, given.integers(1)?);
     let is_double = matches!(values.data_type(), DataType::Float32 | DataType::Float64);
@@ -278,7 +279,7 @@ fn half_even(text: &str, places: usize) -> String {
     }
 }
 
-/// Adds one in the last place.
+/// Adds one to the last of the decimal digits: `199` becomes `200`.
 fn up(digits: &mut Vec<u8>) {
     for place in (0..digits.len()).rev() {
         if digits[place] < b'9' {

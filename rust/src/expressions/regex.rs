@@ -112,7 +112,7 @@ fn group_text<'t>(found: &Captures<'t, str>, group: usize) -> &'t str {
     found.get(group).map_or("", |one| one.as_str())
 }
 
-/// Text and pattern of each row in which neither is null.
+/// The texts and patterns of a kernel's rows.
 struct Rows {
     texts: StringArray,
     patterns: StringArray,
@@ -146,7 +146,7 @@ impl Rows {
     }
 }
 
-/// `regex_matches(text, pattern)`: true if a part of the text matches.
+/// Evaluates `regex_matches(text, pattern)`: true if a part of the text matches.
 pub fn matches(given: &Arguments) -> Result<ArrayRef> {
     let found = Rows::of(given)?.map(|_, text, compiled| {
         compiled
@@ -158,7 +158,7 @@ pub fn matches(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(BooleanArray::from(found)))
 }
 
-/// `regex_extract(text, pattern, group)`: the group of the first match; empty without a match.
+/// Evaluates `regex_extract(text, pattern, group)`: the group of the first match; empty text without a match.
 pub fn extract(given: &Arguments) -> Result<ArrayRef> {
     let groups = given.integers(2)?;
     let found = Rows::of(given)?.map(|row, text, compiled| {
@@ -182,7 +182,7 @@ fn lists(found: Vec<Option<Vec<String>>>) -> ArrayRef {
     Arc::new(out.finish())
 }
 
-/// `regex_extract_all(text, pattern, group)`: the group of every match.
+/// Evaluates `regex_extract_all(text, pattern, group)`: a list with the group of every match.
 pub fn extract_all(given: &Arguments) -> Result<ArrayRef> {
     let groups = given.integers(2)?;
     let found = Rows::of(given)?.map(|row, text, compiled| {
@@ -199,7 +199,7 @@ pub fn extract_all(given: &Arguments) -> Result<ArrayRef> {
     Ok(lists(found))
 }
 
-/// `regex_count(text, pattern)`: the number of matches.
+/// Evaluates `regex_count(text, pattern)`: the number of matches.
 pub fn count(given: &Arguments) -> Result<ArrayRef> {
     let found = Rows::of(given)?.map(|_, text, compiled| {
         let mut number = 0;
@@ -212,8 +212,8 @@ pub fn count(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int32Array::from(found)))
 }
 
-/// `regex_instr(text, pattern)`: the position of the first match in characters, counted from 1; 0 without a
-/// match.
+/// Evaluates `regex_instr(text, pattern)`: the position of the first match in characters, counted from 1; 0
+/// without a match.
 pub fn instr(given: &Arguments) -> Result<ArrayRef> {
     let found = Rows::of(given)?.map(|_, text, compiled| {
         let start = compiled.first(text)?.and_then(|found| found.get(0)).map(|whole| whole.start());
@@ -222,8 +222,8 @@ pub fn instr(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int32Array::from(found)))
 }
 
-/// `regex_split(text, pattern, limit)`: as Java's `String.split`, but empty parts at the end are kept. A
-/// positive `limit` is the maximum number of parts.
+/// Evaluates `regex_split(text, pattern, limit)`: splits as Java's `String.split`, but keeps empty parts at
+/// the end. A positive `limit` is the maximum number of parts.
 pub fn split(given: &Arguments) -> Result<ArrayRef> {
     let limits = given.integers(2)?;
     let found = Rows::of(given)?.map(|row, text, compiled| {
@@ -248,8 +248,8 @@ pub fn split(given: &Arguments) -> Result<ArrayRef> {
     Ok(lists(found))
 }
 
-/// `regex_replace(text, pattern, replacement, position)`: replaces all matches from a position on; `$1` and
-/// `${name}` are groups.
+/// Evaluates `regex_replace(text, pattern, replacement, position)`: replaces all matches from a position on;
+/// `$1` and `${name}` are groups.
 pub fn replace(given: &Arguments) -> Result<ArrayRef> {
     let (replacements, positions) = (given.text(2)?, given.integers(3)?);
     let found = Rows::of(given)?.map(|row, text, compiled| {

@@ -141,8 +141,8 @@ pub fn soundex(given: &Arguments) -> Result<ArrayRef> {
     }))
 }
 
-/// `mask(text, upper, lower, digit, other)`: replaces the characters of each class by one character, or
-/// keeps them if that is null.
+/// Evaluates `mask(text, upper, lower, digit, other)`: replaces the characters of each class by one
+/// character, or keeps them if that is null.
 pub fn mask(given: &Arguments) -> Result<ArrayRef> {
     let values = given.text(0)?;
     let masks = (1..5).map(|place| given.text(place)).collect::<Result<Vec<_>>>()?;

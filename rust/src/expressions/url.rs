@@ -8,7 +8,7 @@ use super::arguments::{Arguments, map_text};
 use super::failure;
 use crate::error::Result;
 
-/// Encodes as `java.net.URLEncoder`: a space becomes `+`.
+/// Encodes text as `java.net.URLEncoder`: a space becomes `+`.
 pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         for byte in value.bytes() {
@@ -23,8 +23,8 @@ pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     }))
 }
 
-/// `url_decode(text, safe)`: decodes as `java.net.URLDecoder`. Invalid text gives null with `safe`, else
-/// raises CANNOT_DECODE_URL.
+/// Evaluates `url_decode(text, safe)`: decodes as `java.net.URLDecoder`. Invalid text raises
+/// CANNOT_DECODE_URL if `safe` is 0, else it gives null.
 pub fn decode(given: &Arguments) -> Result<ArrayRef> {
     let (values, safe) = (given.text(0)?, given.integers(1)?);
     let mut out = StringBuilder::with_capacity(values.len(), values.value_data().len());
@@ -62,11 +62,12 @@ fn decoded(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `parse_url(url, part, key, safe)`: a part of a URL as parsed by `java.net.URI`; null if the URL does not
-/// have it.
+/// Evaluates `parse_url(url, part, key, safe)`: a part of a URL as parsed by `java.net.URI`; null if the URL
+/// does not have it.
 ///
-/// `part`: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY, USERINFO; `key` (null for none): of a QUERY
-/// the value of one key. A text that is no URL is null if `safe`, else INVALID_URL.
+/// `part`: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO. `key` (null for none): the name in
+/// a QUERY whose value is returned. A text that is no URL raises INVALID_URL if `safe` is 0, else it gives
+/// null.
 pub fn parse(given: &Arguments) -> Result<ArrayRef> {
     let (urls, parts, keys, safe) = (given.text(0)?, given.text(1)?, given.text(2)?, given.integers(3)?);
     let mut out = StringBuilder::with_capacity(urls.len(), urls.value_data().len());

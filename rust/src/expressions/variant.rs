@@ -18,7 +18,8 @@ use super::variant_schema::Schema;
 use super::variant_text::{push, push_scalar, zone_of};
 use crate::error::{Error, Result};
 
-/// `parse_json(text, safe)`
+/// Evaluates `parse_json(text, safe)`: the variant of JSON text. Malformed text gives null if `safe` is not
+/// 0, else MALFORMED_RECORD_IN_PARSING.
 pub fn parse_json(given: &Arguments) -> Result<ArrayRef> {
     let (texts, safe) = (given.text(0)?, given.integers(1)?);
     let mut out = Column::new(given.rows());
@@ -44,7 +45,7 @@ pub fn parse_json(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()?))
 }
 
-/// `to_variant(value)`
+/// Evaluates `to_variant(value)`: the value as a variant. A null stays null.
 pub fn to_variant(given: &Arguments) -> Result<ArrayRef> {
     let values = given.array(0)?;
     let mut out = Column::new(given.rows());
@@ -131,7 +132,7 @@ pub(super) fn each_at<'a>(
     }))
 }
 
-/// `variant_get(variant, path)` as a variant.
+/// Evaluates `variant_get(variant, path)`: the part of a variant at a path, as a variant.
 pub fn get(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let mut out = Column::new(given.rows());
@@ -144,14 +145,14 @@ pub fn get(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()?))
 }
 
-/// `is_variant_null(variant)`: true for JSON's null, false for SQL's NULL.
+/// Evaluates `variant_is_null(variant)`: true for JSON's null, false for SQL's NULL.
 pub fn is_null(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let found = values.iter().map(|value| Ok(Some(matches!(value?, Some(Variant::Null)))));
     Ok(Arc::new(found.collect::<Result<BooleanArray>>()?))
 }
 
-/// `is_valid_variant(variant)`
+/// Evaluates `variant_is_valid(variant)`: false if the bytes are malformed, null for NULL.
 pub fn is_valid(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let found = values.checked().map(|value| match value {
@@ -172,10 +173,10 @@ pub(super) fn whole_of(value: &Variant) -> Option<i64> {
     }
 }
 
-/// `variant_parts(variant, zone [, path])`: the parts that casts need of a variant, or of its part at a path.
-/// `kind`: its type; `whole`: a whole number, a boolean as 0 or 1, days, microseconds, or a decimal without
-/// its fraction; `number`: a double or float; `text`: a text, the digits of a decimal, and JSON for all other
-/// types; `bytes`: a binary value.
+/// Evaluates `variant_parts(variant, zone [, path])`: the parts that casts need of a variant, or of its part
+/// at a path. `kind`: its type; `whole`: a whole number, a boolean as 0 or 1, days, microseconds, or a
+/// decimal without its fraction; `number`: a double or float; `text`: a string or decimal as text, an array,
+/// object or UUID as JSON, and empty for all other types; `bytes`: a binary value.
 pub fn parts(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let rows = given.rows();
@@ -255,8 +256,8 @@ fn kind_of(value: &Variant) -> Result<&'static str> {
     })
 }
 
-/// `variant_items(variant)`: (pos, key, value) of each item of an array, with a null key, or of each field
-/// of an object; null for any other variant.
+/// Evaluates `variant_items(variant)`: a list of (pos, key, value), one for each item of an array, with a
+/// null key, or for each field of an object; null for any other variant.
 pub fn items(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let mut keys = StringBuilder::new();
@@ -294,7 +295,7 @@ pub fn items(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(arrow::array::ListArray::try_new(field, offsets, Arc::new(items), nulls.finish())?))
 }
 
-/// `schema_of_variant(variant)`
+/// Evaluates `variant_schema(variant)`: the type of a variant as DDL, as `schema_of_variant` returns it.
 pub fn schema(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let mut out = StringBuilder::new();
@@ -307,7 +308,7 @@ pub fn schema(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// `schema_of_variants(list of variants)`: one schema for all of a list.
+/// Evaluates `variant_common_schema(list of variants)`: the common type of all variants of a list, as DDL.
 pub fn common_schema(given: &Arguments) -> Result<ArrayRef> {
     let lists = given.array(0)?;
     let mut out = StringBuilder::new();

@@ -21,7 +21,7 @@ use super::json::Json;
 use super::variant_limits::{Limits, check_bytes, check_value, malformed};
 use crate::error::{Error, Result};
 
-/// Variants of one argument.
+/// The column of variants in an argument of a kernel.
 pub(super) struct Variants {
     pub(super) metadata: BinaryArray,
     pub(super) value: BinaryArray,
@@ -89,7 +89,7 @@ pub(super) fn fields() -> Fields {
     ])
 }
 
-/// Values of bytes, one after the other in one buffer.
+/// The values of a binary column, one after the other in one buffer.
 struct Pieces {
     bytes: Vec<u8>,
     offsets: Vec<i32>,
@@ -102,7 +102,7 @@ impl Pieces {
         Self { bytes: Vec::with_capacity(24 * rows), offsets }
     }
 
-    /// Ends the value that was appended to `bytes`.
+    /// Ends the value whose bytes were appended to `bytes`.
     fn end(&mut self) -> Result<()> {
         check_bytes(self.bytes.len())?;
         self.offsets.push(self.bytes.len() as i32);
@@ -114,7 +114,7 @@ impl Pieces {
     }
 }
 
-/// A column of variants, row by row.
+/// A column of variants that is built row by row.
 pub(super) struct Column {
     metadata: Pieces,
     value: Pieces,

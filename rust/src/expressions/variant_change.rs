@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 /// changed.
 const MOST_ITEMS: usize = 1 << 18;
 
-/// A variant, opened as far as it is changed.
+/// A variant whose objects and arrays are taken apart only where they are changed.
 enum Node<'a> {
     Whole(Variant<'a, 'a>),
     List(Vec<Node<'a>>),
@@ -29,7 +29,7 @@ enum Node<'a> {
 const NULL: Node = Node::Whole(Variant::Null);
 
 impl<'a> Node<'a> {
-    /// Opens an object or an array.
+    /// Takes an object or array apart into its fields or items; any other node stays as it is.
     fn opened(self) -> Self {
         match self {
             Self::Whole(Variant::List(items)) => Self::List(items.iter().map(Node::Whole).collect()),
@@ -40,7 +40,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Opens all objects and arrays in a node, and leaves out nulls of objects and, with `items`, of arrays.
+    /// Takes all objects and arrays in a node apart, and leaves out nulls of objects and, with `items`, of
+    /// arrays.
     fn without_nulls(self, items: bool, limits: &mut Limits) -> Result<Self> {
         let is_null = |node: &Node| matches!(node, Node::Whole(Variant::Null));
         Ok(match self.opened() {
@@ -204,7 +205,7 @@ fn shown(steps: &[Step]) -> String {
     format!("${}", steps.iter().map(step).collect::<String>())
 }
 
-/// The paths of the rows, of which the last one is kept parsed.
+/// Parses the paths of the rows, and keeps the last one for the rows with the same path.
 struct Paths<'a> {
     function: &'a str,
     known: String,
@@ -231,8 +232,8 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// `variant_change(variant, path, value, function, create)`: `function` is the name in SQL, such as
-/// `try_variant_set`; `create`: 0 if `variant_set` puts values only where there are some.
+/// Evaluates `variant_change(variant, path, value, function, create)`. `function`: the function's name in
+/// SQL, such as `try_variant_set`; `create`: 0 if `variant_set` puts values only where there are some.
 pub fn change(given: &Arguments) -> Result<ArrayRef> {
     let (values, paths) = (Variants::new(given.array(0)?)?, given.text(1)?);
     let (new, function, create) = (Variants::new(given.array(2)?)?, given.text(3)?, given.integers(4)?);
@@ -275,7 +276,8 @@ pub fn change(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()?))
 }
 
-/// `variant_delete(variant, path)`; a path that is NULL changes nothing.
+/// Evaluates `variant_delete(variant, path)`: the variant without its part at a path. A path that is NULL
+/// changes nothing.
 pub fn delete(given: &Arguments) -> Result<ArrayRef> {
     let (values, paths) = (Variants::new(given.array(0)?)?, given.text(1)?);
     let (mut out, mut known) = (Column::new(given.rows()), Paths::new("variant_delete"));
@@ -292,7 +294,8 @@ pub fn delete(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()?))
 }
 
-/// `variant_strip_nulls(variant, items)`; `items`: 0 to keep nulls of arrays.
+/// Evaluates `variant_strip_nulls(variant, items)`: the variant without the nulls in its objects and, unless
+/// `items` is 0, in its arrays.
 pub fn strip_nulls(given: &Arguments) -> Result<ArrayRef> {
     let (values, items) = (Variants::new(given.array(0)?)?, given.integers(1)?);
     let mut out = Column::new(given.rows());

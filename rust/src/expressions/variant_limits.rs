@@ -17,14 +17,14 @@ pub(super) struct Limits {
 }
 
 impl Default for Limits {
-    /// Limits of a variant that is written: its values are limited by the bytes written.
+    /// Returns the limits for a variant that is written: its values are limited by the bytes written.
     fn default() -> Self {
         Self { depth: 0, values: 0, most_values: usize::MAX }
     }
 }
 
 impl Limits {
-    /// Limits of a variant that is read: each value has a byte of its own.
+    /// Returns the limits for a variant that is read, where each value has a byte of its own.
     pub(super) fn of(value: &Variant) -> Self {
         let bytes = match value {
             Variant::List(items) => items.value.len(),
@@ -53,7 +53,7 @@ impl Limits {
         self.depth -= 1;
     }
 
-    /// Reads all values, but no names.
+    /// Visits all values, but no names, and returns an error if they exceed the limits.
     fn walk(&mut self, value: &Variant) -> Result<()> {
         match value {
             Variant::List(items) => {

@@ -40,7 +40,7 @@ pub(super) fn zone_of(given: &Arguments, place: usize) -> Result<Tz> {
     zone.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {zone}")))
 }
 
-/// `to_json(variant, zone)`
+/// Evaluates `variant_to_json(variant, zone)`: the JSON of a variant.
 pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());
@@ -58,8 +58,8 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// `variant_to_text(variant, zone [, path])`: the cast to a string: text as it is, arrays and objects as
-/// JSON, times as in SQL, and null for JSON's null.
+/// Evaluates `variant_to_text(variant, zone [, path])`: the cast to a string: text as it is, arrays and
+/// objects as JSON, times as in SQL, and null for JSON's null.
 pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());
