@@ -186,17 +186,17 @@ pub fn text<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray> {
     batch.column_by_name(name).and_then(|column| column.as_string_opt()).ok_or_else(|| lacks(name))
 }
 
-/// Returns a 64-bit column.
+/// Returns a column of 64-bit integers of a batch in one of this module's schemas.
 pub fn long<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a arrow::array::Int64Array> {
     batch.column_by_name(name).and_then(|column| column.as_primitive_opt()).ok_or_else(|| lacks(name))
 }
 
-/// Returns a map column.
+/// Returns a map column of a batch in one of this module's schemas.
 pub fn map<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a MapArray> {
     batch.column_by_name(name).and_then(|column| column.as_map_opt()).ok_or_else(|| lacks(name))
 }
 
-/// Returns the deletion vectors.
+/// Returns the column of deletion vectors of a batch in one of this module's schemas.
 pub fn vectors(batch: &RecordBatch) -> Result<&StructArray> {
     batch
         .column_by_name("deletionVector")

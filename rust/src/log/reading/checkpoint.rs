@@ -243,9 +243,9 @@ const AT_A_TIME: usize = 1024;
 
 /// A part of a file that one thread reads.
 enum Task<'a> {
-    /// The actions of a row group that are not on files.
+    /// The actions of a row group that are not on files. The number is that of the row group.
     Others(&'a Arc<CheckpointFile>, usize),
-    /// The number of actions on files, and their sizes.
+    /// A slice of a row group: its actions on files of one kind in a range of rows.
     Files(&'a Arc<CheckpointFile>, usize, Range<usize>, FileKind, Option<&'a Arc<Sidecar>>),
 }
 
@@ -308,15 +308,15 @@ impl CheckpointFile {
         others.read_alone(group, interrupt)
     }
 
-    /// Returns false if a row group has neither protocol nor metadata, by its statistics.
+    /// Returns false if the statistics of a row group show that it has neither protocol nor metadata.
     fn may_define(&self, group: usize) -> bool {
         self.may_have(group, &["protocol", "minReaderVersion"]) || self.may_have(group, &["metaData", "id"])
     }
 }
 
 impl CheckpointFile {
-    /// Returns the number of actions in a row group. `None` if its statistics do not have it, or if a column
-    /// that is read belongs to actions on files.
+    /// Returns the number of actions in a row group that are not on files. `None` if its statistics do not
+    /// have it, or if a column that is read belongs to actions on files.
     fn others(&self, group: usize) -> Option<u64> {
         let read = |action: &str| {
             let columns = self.parquet().file_metadata().schema_descr().columns();

@@ -29,15 +29,15 @@ const AT_ONCE: u64 = 128 << 20;
 /// Number of bytes of such a block.
 const BLOCK: u64 = 32 << 20;
 
-/// appId -> (version, lastUpdated in ms).
+/// Application transactions (`txn`): application id -> (version, time of the last update in ms since 1970).
 pub type Transactions = BTreeMap<String, (i64, Option<i64>)>;
 
 /// The places of the actions that define the table: file and line, or file and row.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// Place of `protocol`.
+    /// The place of `protocol`, for errors.
     pub protocol: Option<String>,
-    /// Place of `metaData`.
+    /// The place of `metaData`, for errors.
     pub metadata: Option<String>,
 }
 
@@ -60,23 +60,23 @@ pub struct Commit {
     pub protocol: Option<String>,
     /// JSON of `metaData`.
     pub metadata: Option<String>,
-    /// Places of these two.
+    /// Places of `protocol` and `metaData`.
     pub places: Places,
-    /// `txn` by application.
+    /// The `txn` action of each application.
     pub transactions: Transactions,
-    /// JSON of `domainMetadata` by domain.
+    /// JSON of the `domainMetadata` of each domain.
     pub domains: BTreeMap<String, String>,
     /// JSON of `sidecar` actions.
     pub sidecars: Vec<String>,
-    /// Batches in [`schema::ADD`].
+    /// The `add` actions, in the columns of [`schema::ADD`].
     pub adds: Vec<RecordBatch>,
-    /// Batches in [`schema::REMOVE`].
+    /// The `remove` actions, in the columns of [`schema::REMOVE`].
     pub removes: Vec<RecordBatch>,
     /// The actions on files of a large commit, which stay in its file.
     pub files: Vec<Segment>,
     /// True if the commit has change files.
     pub has_cdc: bool,
-    /// JSON of its `cdc` actions. Empty if the actions on files stay in the commit's file.
+    /// JSON of the `cdc` actions. Empty if the actions on files stay in the commit's file.
     pub change_files: Vec<String>,
     /// Number of lines that are not blank.
     pub actions: usize,
@@ -344,7 +344,7 @@ fn line_of(data: &[u8], path: &str, before: usize, offset: usize) -> String {
     format!("{path}:{}", before + earlier + 1)
 }
 
-/// An error, and the position at which its line begins.
+/// An error in a line, and the position at which the line begins.
 pub(super) struct Fault {
     pub offset: usize,
     pub error: Error,
@@ -426,7 +426,7 @@ impl Chunk {
     }
 }
 
-/// Returns the lines.
+/// Returns the lines of a text, without their line ends.
 fn lines_in(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = memchr::memchr_iter(b'\n', data).chain([data.len()]);
     ends.scan(0, |from, end| Some(data.get(std::mem::replace(from, end + 1)..end).unwrap_or_default()))

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::log::schema::{text, vectors};
 use crate::store::canonical;
 
-/// Hash of a path and a vector.
+/// The 128-bit hash of a path and a vector.
 pub type Key = u128;
 
 static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);

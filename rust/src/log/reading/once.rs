@@ -18,13 +18,13 @@ use crate::store::canonical;
 /// alone.
 #[derive(Debug, Default)]
 pub struct FileKeys {
-    /// Keys of `add` actions, in order.
+    /// Keys of `add` actions, in order: with the vector, and of the path alone.
     pub adds: Vec<(Key, Key)>,
-    /// Keys of `remove` actions.
+    /// Keys of `remove` actions, likewise.
     pub removes: Vec<(Key, Key)>,
 }
 
-/// Returns the path of the nth action of a kind, for error messages.
+/// A function that returns the path of the nth action of a kind, for error messages.
 type PathOf<'a> = &'a dyn Fn(FileKind, usize) -> String;
 
 impl FileKeys {
@@ -84,7 +84,8 @@ fn repeated(keys: impl Iterator<Item = Key>) -> Option<usize> {
     None
 }
 
-/// Checks actions in memory. `reconciled`: they are a compacted range.
+/// Checks that actions in memory name each file once. `reconciled`: true for the actions of a compacted
+/// range.
 pub fn check(
     root: &str,
     place: &str,

@@ -80,7 +80,7 @@ impl Source {
 /// Rows that are not in memory, with their number, keys and sizes.
 #[derive(Debug)]
 pub struct SegmentSource {
-    /// Reads the rows.
+    /// Where the rows are read from.
     pub source: Source,
     /// Number of rows.
     pub count: usize,
@@ -291,7 +291,7 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Returns the segment.
+    /// Returns the segment of the piece.
     pub fn segment(&self) -> &'a Segment {
         self.segment
     }

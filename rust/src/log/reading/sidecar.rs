@@ -33,18 +33,18 @@ pub struct Sidecar {
     pub path: String,
     /// The file's name in [`FOLDER`].
     pub name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size_in_bytes: i64,
-    /// ms since 1970
+    /// Time of modification, in ms since 1970.
     pub modification_time: i64,
-    /// Hash of its columns, if deltaic wrote it.
+    /// Hash of the columns of its `add` actions, if deltaic wrote it.
     pub format: Option<String>,
-    /// Number of actions.
+    /// Number of actions. The log does not have it: it is 0 until the sidecar's file is opened.
     pub actions: usize,
 }
 
 impl Sidecar {
-    /// Parses the JSON of the action, which does not have the number of actions.
+    /// Parses the JSON of a `sidecar` action.
     pub fn parse(root: &str, text: &str) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -72,7 +72,7 @@ impl Sidecar {
         })
     }
 
-    /// Returns the JSON of the action.
+    /// Returns the JSON of the `sidecar` action.
     pub fn to_json(&self) -> String {
         let mut text = String::from("{\"path\":");
         write_text(&mut text, &self.path);
@@ -161,8 +161,9 @@ pub struct Division<'a> {
     pub fresh: Vec<&'a Segment>,
 }
 
-/// Divides segments. `format`: hash of the checkpoint's columns. `after`: tombstones deleted up to this time
-/// (ms) have expired. `there`: names of the sidecars in the store.
+/// Divides the segments of a version into sidecars that exist and segments to write. `format`: hash of the
+/// checkpoint's columns; `after`: tombstones deleted up to this time (ms since 1970) have expired; `there`:
+/// names of the sidecars in the store.
 pub fn divide<'a>(
     segments: &'a [Segment],
     format: &str,
@@ -223,7 +224,7 @@ pub fn newer(tombstones: &RecordBatch, after: i64) -> Result<BooleanArray> {
     Ok(long(tombstones, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect())
 }
 
-/// Reads the rows of a piece that belong into a checkpoint.
+/// Reads the live rows of a piece, without expired tombstones: a checkpoint gets these rows.
 pub fn unexpired(piece: &Piece<'_>, after: i64, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
     let rows = piece.read(Columns::All, &piece.live(), interrupt)?;
     if piece.segment().kind() == FileKind::Add {

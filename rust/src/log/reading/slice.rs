@@ -37,7 +37,7 @@ pub struct Slice {
     group: usize,
     range: Range<usize>,
     kind: FileKind,
-    /// The rows of this kind; `None`: all.
+    /// The rows of the slice that are actions of its kind; `None`: all.
     present: Option<BooleanBuffer>,
 }
 
@@ -93,7 +93,7 @@ impl Slice {
         Ok(Some(SegmentSource { source: Source::Slice(slice), count, keys: None, sizes }))
     }
 
-    /// Reads the keys of its `count` actions.
+    /// Reads the keys of the slice's `count` actions.
     pub fn keys(&self, root: &str, count: usize, interrupt: &Interrupt) -> Result<Vec<Key>> {
         let name = self.kind.name();
         let with_vectors = self.may_have_vectors();
@@ -208,7 +208,7 @@ impl Slice {
         })
     }
 
-    /// Converts bits over its actions to bits over its rows.
+    /// Converts bits over the actions of the slice to bits over all its rows.
     fn of_all_rows(&self, keep: &BooleanBuffer) -> BooleanBuffer {
         let Some(present) = &self.present else { return keep.clone() };
         let mut bits = MutableBuffer::from_len_zeroed(present.len().div_ceil(8));
@@ -218,7 +218,7 @@ impl Slice {
         BooleanBuffer::new(bits.into(), 0, present.len())
     }
 
-    /// Decodes all its rows, or those in `chosen`, one batch at a time.
+    /// Decodes all rows of the slice, or those in `chosen`, one batch at a time.
     fn decode(
         &self,
         mask: &ProjectionMask,

@@ -40,7 +40,7 @@ pub struct Selection {
     pub skipped_by_statistics: usize,
 }
 
-/// Statistics of files as containers of rows.
+/// Files as containers of rows, by their partition values and parsed statistics.
 struct Files<'a> {
     batch: &'a RecordBatch,
     statistics: Option<(Vec<std::sync::Arc<Column>>, Statistics)>,

@@ -250,7 +250,7 @@ fn timestamp_bound(text: &str, zoned: bool, side: Side) -> Option<i64> {
     }
 }
 
-/// The requested names as a tree.
+/// The names of the requested columns as a tree, with the number of the column at each leaf.
 #[derive(Default)]
 struct Node {
     leaf: Option<usize>,
@@ -280,7 +280,7 @@ struct Row<'de> {
     values: Vec<[Option<Cow<'de, str>>; 3]>,
 }
 
-/// The whole object.
+/// Visits the JSON object of a file's statistics.
 struct Top<'t, 'r, 'de> {
     tree: &'t Node,
     row: &'r mut Row<'de>,
@@ -321,7 +321,8 @@ impl<'de> Visitor<'de> for Top<'_, '_, 'de> {
     }
 }
 
-/// A level of names and values.
+/// Visits a JSON object of values by column: `minValues`, `maxValues` or `nullCount`, or a struct within
+/// them.
 struct Level<'t, 'r, 'de> {
     node: &'t Node,
     side: usize,

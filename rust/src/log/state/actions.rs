@@ -92,14 +92,14 @@ pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
     Ok(Some(rows))
 }
 
-/// Files that have a deletion vector.
+/// The number and size of the files that have a deletion vector.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VectorFiles {
     /// Number of files.
     pub files: usize,
-    /// Bytes of the files.
+    /// Size of the files in bytes.
     pub bytes: i64,
-    /// Bytes of their vectors.
+    /// Size of their vectors in bytes.
     pub vector_bytes: i64,
 }
 

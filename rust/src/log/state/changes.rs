@@ -25,11 +25,11 @@ use crate::log::reading::line::{FileAction, FileActions, FileKind, Text};
 use crate::log::schema::{self, map, text, vectors};
 use crate::store::{Store, canonical};
 
-/// Column of change files: the kind of change of a row.
+/// Name of the column of change files with the kind of change of each row.
 pub const CHANGE_TYPE: &str = "_change_type";
-/// Column: the version that changed the row.
+/// Name of the column with the version that changed a row.
 pub const COMMIT_VERSION: &str = "_commit_version";
-/// Column: the time of that version.
+/// Name of the column with the time of that version.
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
 /// A commit of the requested range.
@@ -286,7 +286,8 @@ fn without(batch: &RecordBatch, name: &str) -> Result<RecordBatch> {
     replaced(batch, name, new_null_array(&data_type, batch.num_rows()))
 }
 
-/// Adds the columns that select rows. `None`: all rows.
+/// Returns the files with the columns `selection` and `keep_selected`, which select `rows` of each file;
+/// `None`: all rows.
 fn with_rows(batch: &RecordBatch, rows: Option<&[DeletionVector]>) -> Result<RecordBatch> {
     let (selection, keep): (ArrayRef, ArrayRef) = match rows {
         Some(rows) => {

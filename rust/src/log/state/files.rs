@@ -34,14 +34,14 @@ const LARGE: usize = 128 * 1024;
 /// Maximum number of commits whose removes are not yet applied; one more commit applies them all.
 const MAX_WAITING: usize = 1000;
 
-/// The actions on files of a commit.
+/// The actions on files of one commit.
 #[derive(Debug)]
 pub struct Changes {
-    /// Batches in [`REMOVE`].
+    /// The `remove` actions, in the columns of [`REMOVE`].
     pub removes: Vec<RecordBatch>,
-    /// Batches in [`ADD`].
+    /// The `add` actions, in the columns of [`ADD`].
     pub adds: Vec<RecordBatch>,
-    /// Actions that stay in the commit's file.
+    /// The actions that stay in the commit's file.
     pub stored: Vec<Segment>,
 }
 
@@ -117,7 +117,7 @@ impl Files {
     }
 }
 
-/// Segments, and which of their rows are live.
+/// The segments of a version, and which of their rows are live.
 #[derive(Debug, Clone, Default)]
 pub struct LiveSegments {
     root: String,

@@ -94,7 +94,8 @@ fn shard_of(key: Key, shards: usize) -> usize {
     (key >> 96) as usize % shards
 }
 
-/// The segments, the keys of the segments that are needed, and the number of new rows.
+/// What a replay works on: the segments, the keys of the segments that are needed, and the number of new
+/// rows.
 struct Replay<'a> {
     segments: &'a [Segment],
     keys: Vec<Option<&'a Keys>>,

@@ -27,7 +27,8 @@ use crate::store::Store;
 pub struct Snapshot {
     version: u64,
     files: Files,
-    /// Actions of log files with more bytes are not held in memory.
+    /// Maximum number of bytes of a log file whose actions on files are held in memory; those of a larger one
+    /// stay in the file.
     eager_limit: u64,
     protocol: Option<String>,
     metadata: Option<String>,

@@ -12,7 +12,8 @@ use crate::log::schema::vectors;
 const KIB: i64 = 1 << 10;
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
-/// Ranges of sizes that delta-spark and its kernels use: from, to (exclusive), step.
+/// Ranges of file sizes, each with bins of one width: first size, end (exclusive), width. delta-spark and its
+/// kernels use them.
 const RANGES: [(i64, i64, i64); 8] = [
     (4 * MIB, 40 * MIB, 4 * MIB),
     (40 * MIB, 120 * MIB, 8 * MIB),
@@ -24,7 +25,7 @@ const RANGES: [(i64, i64, i64); 8] = [
     (4 * GIB, 8 * GIB, 4 * GIB),
 ];
 
-/// Returns the beginnings of the usual bins; the first is 0.
+/// Returns the first size of each usual bin; that of the first bin is 0.
 pub fn usual_bounds() -> Vec<i64> {
     let doubled = |from: i64, to: i64| {
         std::iter::successors(Some(from), |at| at.checked_mul(2)).take_while(move |at| *at < to)
@@ -41,7 +42,7 @@ pub fn usual_bounds() -> Vec<i64> {
 /// A histogram of file sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {
-    /// Beginnings of the bins, ascending.
+    /// First size of each bin, ascending.
     pub bounds: Vec<i64>,
     /// Number of files in each bin.
     pub files: Vec<i64>,
@@ -73,7 +74,8 @@ pub struct DeletedTotals {
     pub vectors: i64,
     /// Number of rows that the vectors delete.
     pub rows: i64,
-    /// Number of files by the number of deleted rows: none, less than 10, less than 100, and so on.
+    /// Number of files by number of deleted rows: 0, below 10, below 100, and so on up to below 10⁷, then
+    /// below 2³¹ − 1, and more.
     pub files: [i64; 10],
 }
 

@@ -33,7 +33,7 @@ struct TypedSchema {
     leaves: Vec<StatisticsField>,
 }
 
-/// A column with statistics.
+/// A table column that has typed statistics in a checkpoint.
 #[derive(Clone)]
 struct StatisticsField {
     path: Vec<String>,

@@ -25,7 +25,8 @@ struct NewSidecar<'a> {
 
 type Counted<'a> = Vec<(&'a Segment, usize, usize)>;
 
-/// Writes the checkpoint at `path`. `id`: a fresh name for its sidecars; `now` (ms since 1970): their time.
+/// Writes the V2 checkpoint at `path`. `id`: a fresh name for its sidecars; `now` (ms since 1970): their time
+/// of modification.
 ///
 /// If anything fails, there is no checkpoint with a missing sidecar.
 pub fn write(

@@ -30,33 +30,34 @@ const GROUP_ROWS: usize = 128 * 1024;
 /// Number of pieces that are prepared at once, on several threads.
 const AT_ONCE: usize = 2;
 
-/// The actions and columns of a checkpoint.
+/// Which actions and columns a checkpoint has.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     /// Tombstones of files deleted up to this time (ms since 1970) are omitted.
     pub min_deletion_timestamp: i64,
     /// Transactions last updated before this time are omitted, but those without a time are kept.
     pub min_transaction_timestamp: Option<i64>,
-    /// `stats`
+    /// True to write `stats`, the statistics as JSON.
     pub stats_as_json: bool,
-    /// `stats_parsed` and `partitionValues_parsed`: need the schema.
+    /// The table's schema, to write `stats_parsed` and `partitionValues_parsed`; `None`: they are not
+    /// written.
     pub stats_as_struct: Option<Arc<TableSchema>>,
 }
 
-/// The written checkpoint.
+/// What was written as a checkpoint.
 #[derive(Debug, Clone)]
 pub struct WrittenCheckpoint {
     /// Number of actions.
     pub actions: usize,
-    /// Number of adds.
+    /// Number of add actions.
     pub adds: usize,
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     pub bytes: u64,
-    /// Bytes of the file that is named as a checkpoint.
+    /// Size in bytes of the file that is named as a checkpoint.
     pub top_bytes: u64,
     /// The sidecars of a V2 checkpoint.
     pub sidecars: Vec<Arc<Sidecar>>,
-    /// The number of sidecars that existed before.
+    /// Number of sidecars that existed before and are referred to again.
     pub kept: usize,
     /// The columns of the checkpoint.
     pub schema: SchemaRef,

@@ -115,7 +115,7 @@ pub fn relocated_adds(
     Ok((adds, copies))
 }
 
-/// The target's files: decoded path -> (size, time), and its files of vectors.
+/// The target's files, as decoded path -> (size, time of modification), and the paths of its vector files.
 struct TargetFiles {
     files: HashMap<String, (Option<i64>, Option<i64>)>,
     vectors: HashSet<String>,
