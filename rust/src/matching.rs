@@ -104,7 +104,7 @@ mod tests {
         names.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect()
     }
 
-    /// Finds the pairs in the slow way, by a look at every pair of rows.
+    /// Finds the pairs by comparing every pair of rows.
     fn pairs(left: &RecordBatch, right: &RecordBatch, keep_right: bool) -> Vec<(Option<usize>, usize)> {
         let value = |batch: &RecordBatch, row: usize| {
             let (k, t) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());

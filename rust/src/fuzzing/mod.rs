@@ -60,8 +60,8 @@ fn head<const N: usize>(data: &[u8]) -> Option<([u8; N], &[u8])> {
     data.split_first_chunk::<N>().map(|(first, rest)| (*first, rest))
 }
 
-/// Input: the bytes of a deletion vector. Property: a vector that is read equals the vector that is read
-/// after writing it.
+/// Takes the bytes of a deletion vector. Property: a vector that is read equals the vector that is read after
+/// writing it.
 pub fn vector(data: &[u8]) {
     let Ok(rows) = DeletionVector::from_bytes(data) else { return };
     let again = DeletionVector::from_bytes(&rows.to_bytes()).expect("what was written can be read");
@@ -70,7 +70,7 @@ pub fn vector(data: &[u8]) {
     assert_eq!(rows.max(), again.max());
 }
 
-/// Input: the Z85 text of a deletion vector. Property: a vector that is read equals the vector that is read
+/// Takes the Z85 text of a deletion vector. Property: a vector that is read equals the vector that is read
 /// after writing it. The input is also taken for a descriptor: 1 byte of storage type, 4 of size and 4 of
 /// cardinality, then its text. Property: a vector that the descriptor finds has its cardinality.
 pub fn vector_text(data: &[u8]) {
@@ -101,9 +101,9 @@ pub fn vector_text(data: &[u8]) {
     }
 }
 
-/// Input: 4 bytes of offset, 4 of size and 4 of cardinality, then a file of deletion vectors. The file is
-/// read as it is, and again with the correct size and checksum of the vector, so that the fuzzer gets past
-/// these checks. Property: a vector that is read has the cardinality of its descriptor.
+/// Takes 4 bytes of offset, 4 of size and 4 of cardinality, then a file of deletion vectors. The file is read
+/// as it is, and again with the correct size and checksum of the vector, so that the fuzzer gets past these
+/// checks. Property: a vector that is read has the cardinality of its descriptor.
 pub fn vector_file(data: &[u8]) {
     let Some(([o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3], file)) = head(data) else { return };
     let (offset, size) = (i32::from_le_bytes([o0, o1, o2, o3]), i32::from_le_bytes([s0, s1, s2, s3]));
@@ -137,7 +137,7 @@ pub fn vector_file(data: &[u8]) {
     }
 }
 
-/// Input: the lines of a commit. Properties: actions on files that are read equal those that are read after
+/// Takes the lines of a commit. Properties: actions on files that are read equal those that are read after
 /// writing them; a reader that leaves them in the log (docs/decisions/actions-left-in-the-log.md) finds the
 /// same files; and so does a reader of the commit as a compacted file.
 pub fn commit(data: &[u8]) {
@@ -187,7 +187,7 @@ fn live_paths(store: &Arc<dyn Store>, parts: &[String], hold: u64) -> Result<(Ve
     Ok((paths, selected.total_files))
 }
 
-/// Input: a Parquet checkpoint. Property: a reader that leaves actions in the checkpoint finds the same files
+/// Takes a Parquet checkpoint. Property: a reader that leaves actions in the checkpoint finds the same files
 /// as a reader that decodes all of them at once.
 pub fn checkpoint(data: &[u8]) {
     const NAME: &str = "_delta_log/00000000000000000000.checkpoint.parquet";
@@ -203,7 +203,7 @@ pub fn checkpoint(data: &[u8]) {
     }
 }
 
-/// Input: the JSON of `_last_checkpoint`. Property: its canonical form does not change if the JSON is parsed
+/// Takes the JSON of `_last_checkpoint`. Property: its canonical form does not change if the JSON is parsed
 /// and written again.
 pub fn last_checkpoint(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -212,7 +212,7 @@ pub fn last_checkpoint(data: &[u8]) {
     assert_eq!(hint::canonical(&value.to_string()).expect("what was written can be read"), form);
 }
 
-/// Input: a line with the names of partition columns, then the JSON of a schema. Property: a schema that is
+/// Takes a line with the names of partition columns, then the JSON of a schema. Property: a schema that is
 /// read equals the schema that is read after writing it, in each mode of column mapping.
 pub fn schema_json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -251,7 +251,7 @@ fn primitive_types() -> [DataType; 13] {
     ]
 }
 
-/// Input: 1 byte of the type, then the text of a partition value, whose first 8 bytes are also taken for a
+/// Takes 1 byte of the type, then the text of a partition value, whose first 8 bytes are also taken for a
 /// value of each type of numbers and times. Property: a value that is written as text and read again is the
 /// same value, and no value except null becomes null.
 pub fn partition_value(data: &[u8]) {
@@ -295,7 +295,7 @@ fn written_again(value: &ArrayRef, must: bool) {
     assert_eq!(format_array(&again).expect("it was written before"), texts);
 }
 
-/// Input: the JSON of a file's statistics. Properties: no text of statistics is an error; the bounds by which
+/// Takes the JSON of a file's statistics. Properties: no text of statistics is an error; the bounds by which
 /// files are skipped are not narrower than the bounds in the text.
 pub fn file_statistics(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -327,7 +327,7 @@ pub fn file_statistics(data: &[u8]) {
     }
 }
 
-/// Input: a path as the log has it. Properties: a path inside the table is plain and relative, and its
+/// Takes a path as written in the log. Properties: a path inside the table is plain and relative, and its
 /// encoded form leads to the same path; a path outside the table has no segment `..`.
 pub fn path(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -356,7 +356,7 @@ pub fn path(data: &[u8]) {
     }
 }
 
-/// Input: the JSON of a predicate. Properties: a predicate that is read equals the predicate that is read
+/// Takes the JSON of a predicate. Properties: a predicate that is read equals the predicate that is read
 /// after writing it; no file with a matching row is skipped.
 pub fn predicate(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -382,7 +382,7 @@ pub fn predicate(data: &[u8]) {
     }
 }
 
-/// Input: a data file. Property: the first rows of all columns have the schema that follows from the footer.
+/// Takes a data file. Property: the first rows of all columns have the schema that follows from the footer.
 pub fn data_file(data: &[u8]) {
     const NAME: &str = "part.parquet";
     let store = OneFile::with(NAME, data);
@@ -425,8 +425,8 @@ fn read_rows(
     Ok(())
 }
 
-/// Input: a manifest list of Iceberg. Property: a list that is read equals the list that is read after
-/// writing it. The input is also taken for a manifest. Property: a manifest made of its entries can be read.
+/// Takes a manifest list of Iceberg. Property: a list that is read equals the list that is read after writing
+/// it. The input is also taken for a manifest. Property: a manifest made of its entries can be read.
 pub fn manifest_list(data: &[u8]) {
     if let Ok(manifests) = iceberg::read_list(data)
         && let Ok(written) = iceberg::write_list(&manifests, "{}", 3)

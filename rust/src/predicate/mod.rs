@@ -53,17 +53,17 @@ impl Column {
 /// Comparison operators; null compared with anything is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// =
+    /// `=`
     Eq,
-    /// !=
+    /// `!=`
     NotEq,
-    /// <
+    /// `<`
     Lt,
-    /// <=
+    /// `<=`
     LtEq,
-    /// >
+    /// `>`
     Gt,
-    /// >=
+    /// `>=`
     GtEq,
 }
 
@@ -72,17 +72,18 @@ pub enum Operator {
 pub enum Predicate {
     /// Compares a column with a literal: an array of length 1 in the column's type, not null.
     Compare(Arc<Column>, Operator, ArrayRef),
-    /// The column is among the literals; `true` if the list has a null as well. Null for a null.
+    /// The column is one of the literals; null for a null in the column. With the flag, the list also has a
+    /// null, so that the result is null instead of false.
     In(Arc<Column>, Literals, bool),
     /// The text column begins with this text.
     StartsWith(Arc<Column>, String),
     /// The column (of any type) is null.
     IsNull(Arc<Column>),
-    /// not
+    /// The negation of a predicate.
     Not(Box<Predicate>),
-    /// and; empty is true
+    /// The conjunction (AND) of predicates; true if there are none.
     And(Vec<Predicate>),
-    /// or; empty is false
+    /// The disjunction (OR) of predicates; false if there are none.
     Or(Vec<Predicate>),
     /// A constant; `None` is null.
     Constant(Option<bool>),
@@ -151,7 +152,7 @@ impl Predicate {
         }
     }
 
-    /// True if it has partition columns only, so that the log alone decides.
+    /// True if the predicate has only partition columns, so that the log alone decides.
     pub fn is_partition_only(&self) -> bool {
         let mut all = true;
         self.visit_columns(&mut |column| all &= column.partition);

@@ -53,7 +53,7 @@ pub trait Containers {
     fn bounds(&self, column: &Column) -> Result<Option<Bounds>>;
 }
 
-/// The truth values that the rows of a container may give.
+/// A set of truth values: those that the rows of a container may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PossibleTruths(u8);
 
@@ -161,8 +161,8 @@ fn presence(bounds: &Bounds, i: usize) -> (bool, bool) {
 
 type OfValues<'a> = Box<dyn Fn(usize) -> u8 + 'a>;
 
-/// Returns the possible results of a comparison: null for nulls, and the result of `make` for values; all
-/// results if nothing is known.
+/// Returns the possible results of a comparison in each container: null if it may have nulls, and the results
+/// of `make` if it may have values; all results if nothing is known.
 fn on_values<'a>(
     column: &Column,
     containers: &dyn Containers,
@@ -257,8 +257,8 @@ impl Interval {
         outcomes
     }
 
-    /// Decides IN with a sorted list: whether a literal may be in the interval, and whether a value may be no
-    /// literal.
+    /// Decides IN with a sorted list, for one container: true is possible if a literal is in its interval,
+    /// and `miss` if a value may be none of the literals.
     fn is_in(&self, i: usize, miss: u8) -> u8 {
         let (mut from, mut to) = (0, self.literals);
         while from < to {
@@ -386,7 +386,8 @@ mod tests {
         }
     }
 
-    /// The oracle: evaluates the predicate on one row in three-valued logic, with Spark's order of floats.
+    /// Evaluates the predicate on one row in three-valued logic, with Spark's order of floats. It is the
+    /// oracle.
     fn row(p: &Predicate, i: Option<i32>, d: Option<f64>, s: Option<&str>) -> Option<bool> {
         let order = |column: &Column, literal: &ArrayRef, k: usize| match column.path[0].as_str() {
             "i" => i.map(|v| v.cmp(&literal.as_primitive::<arrow::datatypes::Int32Type>().value(k))),

@@ -22,11 +22,11 @@ impl<T: Send + 'static> PythonOwned<T> {
     pub fn new(value: T) -> Self {
         Self(Some(value))
     }
-    /// Returns the value itself; never `None`.
+    /// Returns the value, which then is dropped in the usual way. It is never `None`.
     pub fn into_inner(mut self) -> Option<T> {
         self.0.take()
     }
-    /// Returns the value.
+    /// Returns a reference to the value. It is never `None`.
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }

@@ -23,9 +23,9 @@ use crate::store::{
 /// Number of deletes between two checks for an interrupt: the maximum of S3 in one request.
 const DELETED_AT_ONCE: usize = 1000;
 
-/// Path, size and modification time (ms) of an object.
+/// An object in a listing: path, size in bytes and time of modification in ms since 1970.
 type Entry = (String, u64, i64);
-/// The bytes of a file, and the objects of a folder.
+/// The result of a first look: the bytes of the file, and the objects of the folder.
 type PyFirstLook<'py> = (Option<Bound<'py, PyBytes>>, Option<Vec<Entry>>);
 
 fn shown(found: Vec<ObjectMeta>) -> Vec<Entry> {

@@ -10,7 +10,7 @@ use super::types::{FIELD_ID, Field, PHYSICAL_NAME, Type, UNMAPPED, find};
 use super::{arrow_types, json};
 use crate::error::{Error, Kind, Result};
 
-/// `delta.columnMapping.mode`.
+/// The mode of column mapping (`delta.columnMapping.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnMapping {
     /// Names in files are the logical ones.
@@ -111,7 +111,7 @@ impl TableSchema {
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
-    /// Returns the way in which columns are found in files.
+    /// Returns the mode of column mapping, by which columns are found in files.
     pub fn mapping(&self) -> ColumnMapping {
         self.mapping
     }

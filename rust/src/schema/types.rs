@@ -17,7 +17,7 @@ pub const PARQUET_FIELD_ID: &str = "parquet.field.id";
 /// Key of the changes that type widening made to a field's type.
 const TYPE_CHANGES: &str = "delta.typeChanges";
 
-/// A type without parts.
+/// A type that has no other types in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Primitive {
     /// UTF-8 text
@@ -30,9 +30,9 @@ pub enum Primitive {
     Short,
     /// 1 byte, signed
     Byte,
-    /// 4 bytes
+    /// 4 bytes, floating point
     Float,
-    /// 8 bytes
+    /// 8 bytes, floating point
     Double,
     /// Precision 1 to 38 and scale 0 to precision
     Decimal(u8, i8),
@@ -40,20 +40,20 @@ pub enum Primitive {
     Boolean,
     /// Bytes
     Binary,
-    /// Days
+    /// Days since 1970
     Date,
-    /// An instant, microseconds
+    /// An instant, in microseconds since 1970
     Timestamp,
-    /// A time of the calendar without zone, microseconds
+    /// A local time without time zone, in microseconds since 1970
     TimestampNtz,
     /// A type of nulls only; such a column is in no data file
     Void,
 }
 
-/// A type.
+/// A data type of Delta.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
-    /// A type without parts
+    /// A type that has no other types in it
     Primitive(Primitive),
     /// Named fields
     Struct(Vec<Field>),
@@ -70,7 +70,7 @@ pub enum Type {
 /// The type of a geographic column (`protocol_rfcs/geospatial-types.md` of delta-io/delta).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// Coordinate reference system: `OGC:CRS84`
+    /// Coordinate reference system, such as `OGC:CRS84`
     pub crs: String,
     /// The course of edges between the points of a `geography`, such as `spherical`; `None`: a `geometry`, on
     /// a plane
@@ -124,7 +124,7 @@ impl Type {
 pub struct Field {
     /// Logical name
     pub name: String,
-    /// Type
+    /// The field's type
     pub data_type: Type,
     /// True if it may be null.
     pub nullable: bool,

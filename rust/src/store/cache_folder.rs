@@ -43,7 +43,7 @@ const USAGE: &str = ".usage";
 /// Prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
 
-/// Identifies one version of an object.
+/// The SHA-256 digest that identifies one version of an object.
 pub type Digest = [u8; 32];
 
 /// The part of an object that a copy holds.
@@ -75,7 +75,7 @@ impl Piece {
     }
 }
 
-/// The folder, as one opened table uses it.
+/// The folder of local copies, as one opened table uses it.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
@@ -117,7 +117,7 @@ impl Folder {
         Some(bytes)
     }
 
-    /// Writes a copy, if possible.
+    /// Writes a copy, unless it is too large or a write has just failed. An error is only logged.
     pub fn put(&self, object: &Digest, piece: Piece, meta: &ObjectMeta, data: &Bytes) {
         let size = (data.len() + HEADER) as u64;
         let now = self.born.elapsed().as_millis() as u64;

@@ -149,7 +149,7 @@ fn new_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Open
     }
 }
 
-/// Clients for plain HTTP, which only read files.
+/// Returns the clients for plain HTTP, which only read files.
 fn http_clients(url: &Url, place: &str, options: &OpenOptions) -> Result<Clients> {
     let Keys { retry, rest } = sorted(&options.storage, place)?;
     let mut builder = HttpBuilder::new().with_url(&url[..url::Position::BeforePath]).with_retry(retry);

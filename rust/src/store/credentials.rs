@@ -32,7 +32,7 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
 
 /// Converts credentials in storage options to those of one store.
 pub trait FromOptions: Sized + Send + Sync + 'static {
-    /// Returns `None` if keys are missing, and the expected keys for an error.
+    /// Returns the credentials, or `None` if keys are missing, and the expected keys for an error message.
     fn from_options(options: &BTreeMap<String, String>) -> (Option<Self>, &'static str);
 }
 

@@ -66,7 +66,7 @@ impl Drop for Running {
     }
 }
 
-/// A file or folder to sync.
+/// A file or folder to sync: an open file, or a path.
 enum Job {
     Opened(File),
     Named(PathBuf),

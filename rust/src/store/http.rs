@@ -19,7 +19,7 @@ const ASKED_AT_ONCE: u64 = 8;
 const LONGEST_HINT: u64 = 4 << 20;
 const LOG: &str = "_delta_log";
 
-/// A folder behind HTTP.
+/// A table's folder behind HTTP.
 #[derive(Debug)]
 pub struct HttpTable(ObjectStoreAdapter);
 
@@ -51,7 +51,7 @@ impl Hint {
 }
 
 impl HttpTable {
-    /// Reads through the client of a store.
+    /// Makes the table from the client of its store.
     pub fn new(client: ObjectStoreAdapter) -> Self {
         Self(client)
     }

@@ -31,7 +31,8 @@ const CLIENT: [&str; 19] = [
     "default_content_type",
 ];
 
-/// Keys of one store, as errors show them. Each is also accepted without its first word.
+/// Keys of S3, Azure and Google Cloud Storage, as errors show them. Each is also accepted without its first
+/// word.
 const S3: [&str; 27] = [
     "aws_access_key_id",
     "aws_secret_access_key",
@@ -115,7 +116,7 @@ pub fn plain(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '-'], "_")
 }
 
-/// Separates the options. `place`: the store's URL, for errors.
+/// Separates the options for retries from all others. `place`: the store's URL, for errors.
 pub fn sorted(options: &BTreeMap<String, String>, place: &str) -> Result<Keys> {
     let mut retry = RetryConfig::default();
     let mut rest = BTreeMap::new();

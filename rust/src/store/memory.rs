@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 /// Memory stores by the name in their URL; they exist as long as the process.
 static MEMORY: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
 
-/// Opens `memory://name/folder`: one store for each name in this process.
+/// Opens `memory://name/folder`. In a process, each name has one store.
 pub fn open(location: &str, options: &OpenOptions) -> Result<ObjectStoreAdapter> {
     let body = location.strip_prefix("memory://").unwrap_or_default().trim_end_matches('/');
     let (name, prefix) = body.split_once('/').unwrap_or((body, ""));

@@ -93,11 +93,11 @@ pub enum CopySource {
     File(std::path::PathBuf),
     /// An object in object_store: the URL and the client's options of its bucket, and the path in it.
     Object {
-        /// `s3://bucket`
+        /// The URL of the bucket, such as `s3://bucket`.
         place: String,
         /// Options of the client.
         storage: BTreeMap<String, String>,
-        /// The whole path.
+        /// The object's whole path in the bucket.
         path: String,
     },
     /// The object can only be copied by reading its bytes.
@@ -272,15 +272,16 @@ pub fn coalesce(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
 /// How to open a store.
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// Sync files and folders to the disk (local stores).
+    /// True to sync written files and folders to the disk (local stores).
     pub durable: bool,
     /// Locations outside the root that a log may name.
     pub allowed_roots: Vec<String>,
     /// Keys and values for the client of an object store (endpoints, credentials, timeouts).
     pub storage: BTreeMap<String, String>,
-    /// Returns credentials, instead of those in `storage` and the environment.
+    /// A source of credentials, used instead of those in `storage` and the environment.
     pub credentials: Option<Arc<dyn credentials::CredentialSource>>,
-    /// Local copies of immutable objects in an object store.
+    /// The folder and limit of local copies of immutable objects (object stores); `None`: there are no
+    /// copies.
     pub cache: Option<CacheSettings>,
 }
 

@@ -42,12 +42,12 @@ const LARGEST_KEPT: usize = 4 << 20;
 /// The clients of one location of object_store.
 #[derive(Clone)]
 pub struct Clients {
-    /// Reads, writes, deletes; retries.
+    /// The client that reads, writes and deletes. It repeats failed requests.
     pub backend: Arc<dyn ObjectStore>,
-    /// Puts if absent, without retries: if the first answer is lost, a retry would find the first attempt's
-    /// object.
+    /// The client that puts if absent. It repeats no request: if the first answer is lost, a retry would find
+    /// the object of the first attempt.
     pub commits: Arc<dyn ObjectStore>,
-    /// Lists folder by folder, if the backend can.
+    /// The client that lists folder by folder, if the backend can.
     pub pages: Option<Arc<dyn PaginatedListStore>>,
     /// The location, if it is not yet known to support put-if-absent.
     pub unproven: Option<String>,

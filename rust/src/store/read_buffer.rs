@@ -24,7 +24,7 @@ pub struct BufferedStore {
     pieces: Mutex<Pieces>,
 }
 
-/// Pieces of files.
+/// The pieces of files that are kept in memory.
 #[derive(Debug)]
 struct Pieces {
     /// The pieces of each file: their first byte, and their bytes.

@@ -17,8 +17,8 @@ const PART_BYTES: usize = 8 << 20;
 /// Number of parts of one file that are uploaded at a time; all are in memory.
 const PARTS_AT_ONCE: usize = 4;
 
-/// A file that is being written: up to one part is kept in memory, from then on several parts are uploaded at
-/// a time.
+/// A file that is being written. Up to one part is kept in memory; a larger file is uploaded in several parts
+/// at a time.
 pub struct Upload {
     backend: Arc<dyn ObjectStore>,
     full: Path,

@@ -34,8 +34,8 @@ pub enum Curve {
     Hilbert,
 }
 
-/// Appends to batches the key of each row: int64 if the bits fit, else big-endian bytes, which sort in the
-/// order of the curve.
+/// Appends a column with the key of each row to batches: int64 if the bits fit, else big-endian bytes, which
+/// sort in the order of the curve.
 #[derive(Debug)]
 pub struct Keys {
     columns: Vec<(usize, Bounds)>,
@@ -45,7 +45,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Prepares the keys. `bounds`: the boundaries of each named column of `schema`.
+    /// Prepares the keys of a stream of batches. `bounds`: the boundaries of each named column of `schema`.
     pub fn new(schema: &Schema, bounds: &[(String, Bounds)], curve: Curve) -> Result<Self> {
         let columns = bounds
             .iter()

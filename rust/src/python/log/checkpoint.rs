@@ -31,7 +31,7 @@ pub fn write_checkpoint(
     }
 }
 
-/// Returns the dict of `Snapshot.write_checkpoint`.
+/// Returns the result of `Snapshot.write_checkpoint` as a dict.
 pub fn described<'py>(py: Python<'py>, written: &WrittenCheckpoint) -> PyResult<Bound<'py, PyDict>> {
     let answer = PyDict::new(py);
     answer.set_item("size", written.actions)?;

@@ -123,8 +123,8 @@ fn compact_commits<'py>(
     Ok(PyBytes::new(py, &lines))
 }
 
-/// The metadata of each commit, the files whose changes are derived from their rows, and the files of
-/// recorded changes.
+/// The result of `read_changes`: the metadata of each commit, the files whose rows are the changes, and the
+/// change files.
 type Feed<'py> = (Vec<Option<String>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 #[pyfunction]
