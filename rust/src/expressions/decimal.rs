@@ -175,7 +175,8 @@ fn to_precision(digits: i256, scale: i32) -> (i256, i32) {
     (rounded, scale - surplus as i32)
 }
 
-/// Returns the digits at another scale, rounded half up. A larger scale of 38 digits is handled by `narrow`.
+/// Returns the digits at another scale, rounded half up; `None` if they do not fit into 256 bits. `narrow`
+/// refuses more than 38 digits.
 fn rescaled(digits: i256, from: i32, to: i32) -> Option<i256> {
     match to - from {
         0 => Some(digits),
