@@ -18,7 +18,7 @@ use crate::store::{ObjectMeta, Store};
 
 /// Returns rows of `add` for the files below `folder`, without statistics (see `footers`). `folder` has a
 /// level `name=value` for each partition column, with the value as text; a timestamp with time zone is in
-/// microseconds. Names that begin with `_` or `.` are Spark's own files.
+/// microseconds. Spark's own files, whose names begin with `_` or `.`, are left out.
 pub fn adopt(
     store: &Arc<dyn Store>,
     schema: &TableSchema,

@@ -337,7 +337,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns chunks without columns, if only the number of rows is needed.
+    /// Returns the next chunk if no requested column is in the file: nulls, in the number of its rows.
     fn without_columns(&mut self) -> Result<Option<Chunk>> {
         let rows = (self.rows.count() - self.emitted).min(self.batch);
         if rows == 0 {

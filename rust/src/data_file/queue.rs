@@ -67,8 +67,8 @@ impl Queue {
         self.lock().complete = true;
         self.ready.notify_all();
     }
-    /// Puts a batch into a slot. Waits while more than about `limit` bytes are in the queue, except for the
-    /// slot that is being read. Returns false if the queue was cancelled.
+    /// Puts a batch into a slot. Waits while more than about `limit` bytes are in the queue, unless the slot
+    /// is the one that is being read, and empty. Returns false if the queue was cancelled.
     pub fn push(&self, slot: u64, batch: RecordBatch, limit: usize) -> bool {
         let bytes = batch.get_array_memory_size();
         let mut state = self.lock();

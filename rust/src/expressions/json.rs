@@ -1,4 +1,4 @@
-//! Functions on JSON text: `get_json_object`, `json_array_length`, `json_object_keys`, `schema_of_json`.
+//! Functions on JSON text: `get_json_object`, `json_array_length`, `json_object_keys`.
 //!
 //! Text is parsed as Jackson parses it for Spark: strings may be in single quotes and contain unescaped
 //! control characters, and text after the first value is ignored.

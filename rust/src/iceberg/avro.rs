@@ -325,7 +325,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The content of a container: its metadata, and its blocks with the number of values in each.
+/// The content of a container: the layout of its values, and its blocks with the number of values in each.
 pub struct Contents {
     /// Layout of a value.
     pub layout: Layout,

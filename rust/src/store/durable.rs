@@ -39,7 +39,8 @@ static SYNCED_ROOTS: Mutex<BTreeMap<PathBuf, (u64, SystemTime)>> = Mutex::new(BT
 
 /// Counts a call of `sync` while it runs.
 struct Running {
-    /// True if other calls were running when this one began.
+    /// True if another call was running when this one began, or another thread began one less than [`TURN`]
+    /// before.
     beside_others: bool,
 }
 

@@ -93,7 +93,7 @@ impl LocalStore {
         io_error(&self.root.join(path.trim_end_matches('/')), path, error)
     }
 
-    /// Opens a file for reading. A link to a place outside of the table is an error.
+    /// Opens a file for reading. A link to a place outside of the table and of all allowed roots is an error.
     fn open_readable(&self, path: &str) -> Result<File> {
         self.check(path)?;
         if let Some(file) = self.system.open_below(&self.root, path) {
@@ -313,7 +313,7 @@ impl Drop for StagedFile {
     }
 }
 
-/// A durable staged file, and the folder of its final name.
+/// A durable staged file, its content, and the store that it is published in.
 #[derive(Debug)]
 struct LocalStagedObject {
     staged: StagedFile,

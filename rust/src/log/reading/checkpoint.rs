@@ -60,8 +60,9 @@ impl Checkpoint {
 }
 
 /// Reads a checkpoint. `parts`: the paths of all its files, relative to the table, without its sidecars,
-/// which its actions name. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the
-/// actions on files of a larger one are decoded when needed.
+/// which its actions name. `eager_limit`: Parquet files of at most this many bytes together are decoded
+/// completely (those of `parts` and the sidecars are added up separately); the actions on files of larger
+/// ones are decoded when needed.
 pub fn read(
     store: &Arc<dyn Store>,
     parts: &[String],

@@ -184,7 +184,7 @@ impl CheckpointFile {
             Some(leaf) => {
                 self.nulls(group, leaf) != Some(self.parquet().row_group(group).num_rows().unsigned_abs())
             }
-            // The statistics are malformed; the error is raised when the leaf is read.
+            // The leaf is missing; the error is raised when it is read.
             None => path.first().is_some_and(|action| self.has_column(action)),
         }
     }

@@ -86,7 +86,7 @@ pub struct SegmentSource {
     pub count: usize,
     /// Keys of the rows. `None`: they are read when needed.
     pub keys: Option<Vec<Key>>,
-    /// Bytes of their files; empty for removes.
+    /// Sizes of their files in bytes; empty for the removes of a checkpoint, whose sizes are not read.
     pub sizes: Vec<i64>,
 }
 
@@ -205,7 +205,7 @@ impl Segment {
         self.live_count -= 1;
     }
 
-    /// Returns the size of a row's file in bytes; 0 if a remove does not have it.
+    /// Returns the size of a row's file in bytes; 0 if it is unknown (see [`SegmentSource::sizes`]).
     pub fn size(&self, row: u32) -> Result<i64> {
         Ok(match &*self.rows {
             Rows::InFiles { sizes, .. } => sizes.get(row as usize).copied().unwrap_or(0),

@@ -12,7 +12,8 @@ use crate::log::schema::text;
 use crate::parallel::{PIECE, on_threads};
 use crate::store::path::is_plain;
 
-/// Returns the rows of all batches ordered by path, in batches of [`PIECE`], and a path that occurs twice.
+/// Returns the rows of all batches ordered by path, and a path that occurs twice. Ordered batches are
+/// returned as they are; otherwise the new batches have [`PIECE`] rows.
 pub fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<(Vec<RecordBatch>, Option<String>)> {
     let paths = batches.iter().map(|batch| text(batch, "path")).collect::<Result<Vec<_>>>()?;
     let mut last: Option<&str> = None;

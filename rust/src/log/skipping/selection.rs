@@ -28,7 +28,8 @@ const FEW: usize = 1024;
 pub struct Selection {
     /// Batches in the schema of the input.
     pub files: Vec<RecordBatch>,
-    /// The path of a file that is live twice, with two vectors: the log is invalid.
+    /// The path of a file that is live twice: with two vectors, or by two spellings of its path. The log is
+    /// invalid then.
     pub live_twice: Option<String>,
     /// Number of files before selection.
     pub total_files: usize,

@@ -87,7 +87,8 @@ pub fn parse(stats: &StringArray, wanted: &[StatisticsColumn<'_>]) -> Result<Sta
     parse_as(stats, wanted, true)
 }
 
-/// Parses bounds as written in the log, for display.
+/// Parses bounds for display: as written in the log, apart from those of a column that was `float` when they
+/// were written.
 pub fn parse_as_written(stats: &StringArray, wanted: &[StatisticsColumn<'_>]) -> Result<Statistics> {
     parse_as(stats, wanted, false)
 }

@@ -21,11 +21,11 @@ use crate::log::reading::segment::{Columns, Piece, Segment, each_piece};
 use crate::log::reading::sidecar::SidecarRows;
 use crate::log::schema::{ADD, REMOVE};
 
-/// Number of small segments that are merged into one.
+/// Maximum number of small segments; more are merged into one.
 const MAX_SMALL: usize = 16;
 /// Maximum number of rows of a small segment, which is cheap to merge with others.
 const SMALL: usize = 4096;
-/// Number of segments of middle size that are merged into one.
+/// Maximum number of segments of middle size; more are merged into one.
 const MAX_MIDDLE: usize = 64;
 /// Maximum number of rows of a segment of middle size. A larger segment is not merged while at least half of
 /// its rows are live.
