@@ -86,48 +86,61 @@ def vacuum(
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
     if needs_log and mode == "lite" and inventory is None:
         vacuum_info.check_log(snapshot.store)
-    began = clock() if needs_log else 0
-    with nullcontext() if inventory is None else inventories.freeing_memory():
-        vacuumed = _vacuumed(
-            snapshot,
-            retention,
-            mode,
-            dry_run,
-            enforce_retention,
-            keep_versions,
-            inventory,
-            logged,
-            commit,
-            clock,
-        )
-    if needs_log and inventory is None and not (dry_run or keep_versions):
-        vacuum_info.write_version(snapshot, began - milliseconds(_retention(snapshot, retention, False)))
-    return vacuumed
-
-
-def _vacuumed(
-    snapshot: Snapshot,
-    retention: timedelta | None,
-    mode: Mode,
-    dry_run: bool,
-    enforce_retention: bool,
-    keep_versions: Iterable[int],
-    inventory: Any,
-    logged: bool,
-    commit: CommitOptions | None,
-    clock: Clock,
-) -> tuple[Snapshot, pa.Table]:
     features.check_maintained(snapshot.protocol, "VACUUM")
     features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
     retained = _retention(snapshot, retention, enforce_retention and not dry_run)
     kept = _versions(snapshot, keep_versions)
     now = clock()
     cutoff = now - milliseconds(retained)
-    folders: list[str] = []
-    if inventory is None:
-        candidates, checksums = _candidates(snapshot, cutoff, now)
-        doomed = _unprotected(candidates, snapshot, kept, cutoff)
-    else:
+    newest = snapshot
+    with nullcontext() if inventory is None else inventories.freeing_memory():
+        found: _Listed | _Inventoried = (
+            _Listed(snapshot, kept, cutoff, now)
+            if inventory is None
+            else _Inventoried(snapshot, kept, cutoff, now, inventory)
+        )
+        doomed = found.doomed if mode == "full" else _in_log(found.doomed, snapshot)
+        if doomed.num_rows and not dry_run:
+            start = _start(snapshot, retention, enforce_retention, commit, clock)
+            newest, doomed = _delete(snapshot, found, doomed, start, _at_end(commit), logged=logged)
+    if needs_log and inventory is None and not (dry_run or keep_versions):
+        vacuum_info.write_version(snapshot, cutoff)
+    return newest, _answer(doomed)
+
+
+class _Listed:
+    """The files that a listing of the table's folder has. `doomed`: those that no version needs."""
+
+    def __init__(self, snapshot: Snapshot, kept: Sequence[Snapshot], cutoff: int, now: int) -> None:
+        self._kept, self._cutoff = kept, cutoff
+        candidates, self._checksums = _candidates(snapshot, cutoff, now)
+        self.doomed = self.unprotected(candidates, snapshot)
+
+    def unprotected(self, files: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """Returns the files that neither the snapshot nor a version to keep needs."""
+        return _unprotected(files, snapshot, self._kept, self._cutoff)
+
+    def delete(self, files: pa.Table, store: _core.Store) -> tuple[int, int]:
+        """Deletes files and their checksums. Returns the numbers of deleted files and of removed folders."""
+        if not files.num_rows:
+            return 0, 0
+        deleted = store.delete(files["path"].combine_chunks())
+        # Checksums are deleted after their files. If that is interrupted, the next VACUUM deletes the
+        # checksums without files.
+        of = self._checksums["of"]
+        idle = pc.or_(pc.is_null(of), pc.is_in(of, value_set=files["path"]))
+        store.delete(self._checksums["path"].filter(idle).combine_chunks())
+        nested = pc.any(pc.match_substring(files["path"], "/")).as_py()
+        return deleted, store.remove_empty_directories() if nested else 0
+
+
+class _Inventoried:
+    """The files that an inventory has, as `_Listed`."""
+
+    def __init__(
+        self, snapshot: Snapshot, kept: Sequence[Snapshot], cutoff: int, now: int, inventory: Any
+    ) -> None:
+        self._kept, self._cutoff = kept, cutoff
         listed = inventories.deletable_files(
             snapshot,
             inventory,
@@ -136,36 +149,52 @@ def _vacuumed(
             cutoff=cutoff,
             is_shown=lambda files: _is_shown(files, snapshot, now),
         )
-        doomed, folders = _not_linked(listed.files, snapshot.location), listed.folders
-    if mode == "lite":
-        named = pa.concat_arrays([_removed(snapshot, 0), _change_files(snapshot)])
-        doomed = doomed.filter(_named(doomed["path"], named))
-    if dry_run or not doomed.num_rows:
-        return snapshot, _answer(doomed)
-    start = _start(snapshot, retention, enforce_retention, commit, clock)
+        self.doomed, self._folders = _not_linked(listed.files, snapshot.location), listed.folders
+
+    def unprotected(self, files: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """Returns the files that neither the snapshot nor a version to keep needs."""
+        removed = _removed_by_commits(snapshot, self._cutoff)
+        return inventories.unprotected(files, snapshot, self._kept, removed, self._cutoff)
+
+    def delete(self, files: pa.Table, store: _core.Store) -> tuple[int, int]:
+        """Deletes files, and on a local disk their checksums. Returns the numbers of deleted files and of
+        removed folders."""
+        return _delete_listed(store, files), _remove_folders(store.location, self._folders)
+
+
+def _delete(
+    snapshot: Snapshot,
+    found: _Listed | _Inventoried,
+    doomed: pa.Table,
+    start: Transaction,
+    at_end: CommitOptions | None,
+    *,
+    logged: bool,
+) -> tuple[Snapshot, pa.Table]:
+    """Deletes files between the commits `start` and VACUUM END. Returns the newest snapshot and the deleted
+    files: `doomed` without files that commits in between have added again."""
     planned = {"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": total_size(doomed)}
     started = (logged and _commit_if_room(start, planned)) or snapshot.refresh()
-    # commits in between may have added files again
     if started.version > snapshot.version + (start.committed is not None):
-        if inventory is None:
-            doomed = _unprotected(doomed, started, kept, cutoff)
-        else:
-            doomed = inventories.unprotected(
-                doomed, started, kept, _removed_by_commits(started, cutoff), cutoff
-            )
-    if inventory is None:
-        deleted, directories = _delete(snapshot.store, doomed, checksums)
-    else:
-        deleted = _delete_listed(snapshot.store, doomed)
-        directories = _remove_folders(snapshot.location, folders)
+        doomed = found.unprotected(doomed, started)
+    deleted, folders = found.delete(doomed, snapshot.store)
     if not logged:
-        return started, _answer(doomed)
-    # Only the first commit has the application transactions; with them, the second one would count as done
-    # already.
-    after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
-    end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
-    ended = _commit_if_room(end, {"num_deleted_files": deleted, "num_vacuumed_directories": directories})
-    return ended or started, _answer(doomed)
+        return started, doomed
+    end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, at_end, clock=start.clock)
+    ended = _commit_if_room(end, {"num_deleted_files": deleted, "num_vacuumed_directories": folders})
+    return ended or started, doomed
+
+
+def _at_end(commit: CommitOptions | None) -> CommitOptions | None:
+    """Returns the options of VACUUM END. Only the first commit has the application transactions; with them,
+    the second one would count as done already."""
+    return CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
+
+
+def _in_log(files: pa.Table, snapshot: Snapshot) -> pa.Table:
+    """Returns the files that the log has as removed, or as change files: "lite" deletes no others."""
+    named = pa.concat_arrays([_removed(snapshot, 0), _change_files(snapshot)])
+    return files.filter(_named(files["path"], named))
 
 
 def _start(
@@ -371,18 +400,6 @@ def _remove_folders(location: str, folders: Sequence[str]) -> int:
                 os.rmdir(path)
                 count += 1
     return count
-
-
-def _delete(store: _core.Store, doomed: pa.Table, checksums: pa.Table) -> tuple[int, int]:
-    if not doomed.num_rows:
-        return 0, 0
-    deleted = store.delete(doomed["path"].combine_chunks())
-    # Checksums are deleted after their files. If that is interrupted, the next VACUUM deletes the checksums
-    # without files.
-    idle = pc.or_(pc.is_null(checksums["of"]), pc.is_in(checksums["of"], value_set=doomed["path"]))
-    store.delete(checksums["path"].filter(idle).combine_chunks())
-    nested = pc.any(pc.match_substring(doomed["path"], "/")).as_py()
-    return deleted, store.remove_empty_directories() if nested else 0
 
 
 def _answer(doomed: pa.Table) -> pa.Table:

@@ -4,13 +4,13 @@ DROP TABLE and RENAME, and statements about permanent views over Delta tables.""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from deltaic.engine.spark import settings
-from deltaic.engine.spark.native.session import caches_rows, has_jvm
+from deltaic.engine.spark.cached_rows import forget_cached
+from deltaic.engine.spark.native.session import has_jvm
 from deltaic.errors import (
     InvalidArgumentError,
     SchemaMismatchError,
@@ -88,17 +88,9 @@ def _is_known(spark: Any, name: Name, words: tuple[str, ...]) -> bool:
 def _drop(spark: Any, name: Name, reader: Reader) -> bool:
     purges = reader.accept("PURGE")
     reader.end()
-    _forget_rows(spark, name)
+    forget_cached(spark, str(name))
     drop(spark, name, purges=purges)
     return True
-
-
-def _forget_rows(spark: Any, name: Name) -> None:
-    """Drops the cached rows of a table that is dropped, as Spark does: a new table with the same name would
-    be read from them."""
-    if has_jvm(spark) and caches_rows(spark):
-        with suppress(Exception):  # a table that cannot be opened can be dropped, too
-            spark.catalog.uncacheTable(str(name))
 
 
 def _alter(spark: Any, name: Name, reader: Reader) -> bool:

@@ -23,6 +23,17 @@ def refresh_cached(spark: Any, location: str) -> None:
         )
 
 
+def forget_cached(spark: Any, name: str) -> None:
+    """Drops the cached rows of a table that is dropped, as Spark does: a new table of its name would be read
+    from them. An error is only logged, because a table that cannot be read can be dropped, too."""
+    if not has_jvm(spark) or not caches_rows(spark):
+        return
+    try:
+        spark.catalog.uncacheTable(name)
+    except Exception as error:
+        log.debug("cached rows of %s were not looked up: %s", name, str(error).split("\n")[0])
+
+
 def is_cached(frame: Any) -> bool:
     """True if the user has cached the rows of a DataFrame."""
     level = frame.storageLevel
