@@ -277,6 +277,19 @@ def test_schema_evolution(make: Make, sample: pa.Table) -> None:
     )
 
 
+@pytest.mark.parametrize("feed", [False, True])
+def test_schema_evolution_without_a_changed_row(make: Make, sample: pa.Table, feed: bool) -> None:
+    table = make(sample.select(["id"]), properties={"delta.enableChangeDataFeed": feed})
+    source = pa.table({"id": pa.array([500], pa.int64()), "extra": ["x"]})
+    merging = table.merge(source, "t.id = s.id", schema_mode="merge")
+    metrics = merging.when_matched_update_all().when_not_matched_insert_all("s.id < 0").execute()
+    assert (table.version, table.schema.names) == (1, ["id", "extra"])
+    assert metrics["num_target_rows_updated"] == metrics["num_target_files_added"] == 0
+    merging.when_matched_update({"id": "s.id"}).execute()
+    assert table.version == 1
+    assert set(table.scan(["extra"]).to_arrow()["extra"].to_pylist()) == {None}
+
+
 def test_sources_of_every_kind(make: Make, sample: pa.Table) -> None:
     import duckdb
     import polars

@@ -160,7 +160,8 @@ class Merge:
         return self._with(Clause("not_matched_by_source", "delete", where))
 
     def execute(self) -> dict[str, int]:
-        """Runs the merge as one commit. If no row changes, nothing is committed.
+        """Runs the merge as one commit. If no row changes and the table gets no new column, nothing is
+        committed.
 
         Returns a dict from name to number, with delta-spark's metrics: `num_source_rows`,
         `num_target_rows_inserted`, `num_target_rows_updated`, `num_target_rows_deleted`,
@@ -241,8 +242,8 @@ NOTHING = {
 
 
 def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot, dict[str, int]]:
-    """Runs a merge. Returns the new version and the metrics. If no row changes, only application
-    transactions are committed; without them the version is `snapshot`."""
+    """Runs a merge. Returns the new version and the metrics. If no row changes, only new columns and
+    application transactions are committed; without them the version is `snapshot`."""
     if already_committed(snapshot, spec.commit):
         return snapshot, dict(NOTHING)
     from deltaic.commands.merge_on_driver import staged

@@ -198,6 +198,11 @@ class Run:
                     deleted = matches.row_ids(_deletes(self.matched), _deletes(self.by_source))
                     self.recording = self.recording.with_rows(deleted, change_feed.DELETE)
                 changed = self._write(new, changed_rows, target)
+            elif (
+                self.metadata != self.snapshot.metadata
+            ):  # new columns also stay if no clause applies to a row
+                self._stage_definition()
+                self.changes = True
             metrics = self._metrics(counts, len(changed_rows), changed)
             return lambda: {**metrics, **_file_metrics(changed)}
 
