@@ -204,6 +204,24 @@ def test_new_types_raise_the_protocol():
     assert protocol == Protocol(3, 7, ("timestampNtz",), ("appendOnly", "invariants", "timestampNtz"))
 
 
+@pytest.mark.parametrize(
+    ("columns", "listed"),
+    [
+        ("a int not null", True),
+        ("a int, s struct<x: int not null>", True),
+        ("a int, s struct<r: struct<x: int not null>>", True),
+        ("a int, l array<struct<x: int not null>>", False),
+        ("a int, m map<string, struct<x: int not null>>", False),
+        ("a int", False),
+    ],
+)
+def test_not_null_needs_the_feature_invariants(columns: str, listed: bool):
+    """delta-spark refuses a table with a column or field that is NOT NULL if its protocol lists features
+    without this one (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH)."""
+    protocol, _ = made(columns, properties={"delta.enableDeletionVectors": True})
+    assert ("invariants" in supported(protocol)) is listed
+
+
 def test_mapping_turned_on_later_keeps_the_names_in_files():
     protocol, metadata = evolve(*made("a int, s struct<x: int>"), properties={MODE: "name"})
     assert protocol == Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants"))

@@ -18,7 +18,7 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Metadata, Protocol
 from deltaic.protocol.clustering import columns_without_statistics
 from deltaic.protocol.properties import Status, TableProperties, constraint_names
-from deltaic.protocol.schema import Schema, is_shape, path_text, primitive_types, walk
+from deltaic.protocol.schema import Field, Schema, Struct, is_shape, path_text, primitive_types, walk
 from deltaic.protocol.widening import unsupported_type_change
 
 SUPPORTED_READER_VERSION = 3
@@ -115,6 +115,19 @@ def _key(*names: str) -> Used:
     return lambda definition: not definition.field_keys.isdisjoint(names)
 
 
+def _has_invariants(definition: Definition) -> bool:
+    """Used if a field has a condition, or if a column or a field of a struct is NOT NULL: delta-spark does
+    not open a table with such a column that lists its features without this one."""
+    return _key("delta.invariants")(definition) or _has_not_null(definition.schema)
+
+
+def _has_not_null(fields: Iterable[Field]) -> bool:
+    return any(
+        not item.nullable or (isinstance(item.type, Struct) and _has_not_null(item.type.fields))
+        for item in fields
+    )
+
+
 def _type(*names: str) -> Used:
     return lambda definition: not definition.types.isdisjoint(names)
 
@@ -175,7 +188,7 @@ FEATURES: Mapping[str, Feature] = {
     item.name: item
     for item in (
         Feature("appendOnly", False, _flag("delta.appendOnly"), (1, 2)),
-        Feature("invariants", False, _key("delta.invariants"), (1, 2)),
+        Feature("invariants", False, _has_invariants, (1, 2)),
         Feature(
             "checkConstraints",
             False,
