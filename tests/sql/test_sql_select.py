@@ -268,6 +268,7 @@ def test_table_changes(tmp_path: Path) -> None:
         f"table_changes('delta.`{path}`', 1)",
         f"table_changes_by_path('{path}', 1, 2)",
         "TABLE_CHANGES('named', 1) AS c",
+        "table_changes('named', 2 - 1, CAST('2' AS BIGINT))",
     ):
         rows = deltaic.sql(counted.format(source), tables={"named": table}).to_pylist()
         assert [tuple(row.values()) for row in rows] == expected
@@ -287,9 +288,16 @@ def test_table_changes(tmp_path: Path) -> None:
         "table_changes('named')",
         "table_changes('nothing', 0)",
         "table_changes(1, 0)",
-        "table_changes('named', 0, 1 + 1)",
+        "table_changes('named', NULL)",
+        "table_changes('named', 0, CAST(NULL AS TIMESTAMP))",
+        "table_changes('named', -1)",
+        "table_changes('named', true)",
+        "table_changes('named', 1.0)",
+        "table_changes('named', 0) VERSION AS OF 1",
+        "table_changes('named@v1', 0)",
+        "default.table_changes('named', 0)",
     ):
-        with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
+        with pytest.raises(InvalidArgumentError):
             deltaic.sql(f"SELECT * FROM {wrong}", tables={"named": table})
     with pytest.raises(VersionNotFoundError):
         deltaic.sql("SELECT * FROM table_changes('named', 9)", tables={"named": table})

@@ -161,6 +161,12 @@ class Tables:
 
         return timestamp_of(text)
 
+    def end_of_range(self, text: str) -> int | datetime:
+        """Evaluates the SQL expression where a range of changes begins or ends: a version or a timestamp."""
+        from deltaic.engine.duckdb.times import end_of_range
+
+        return end_of_range(text)
+
     def _timestamp_of(self, name: Name) -> datetime | None:
         return None if name.timestamp is None else self.moment(name.timestamp)
 

@@ -270,13 +270,21 @@ def _data(tables: Tables, name: TableName) -> Any:
     if (changes := name.changes) is None:
         return tables.read(Name(name.parts, name.version, name.timestamp))
     (text,) = name.parts
-    table = tables.table(Name(("delta", text)) if changes.by_path else read_name(Reader(text)))
-    start, end = changes.start, changes.end
+    if changes.by_path:
+        named = Name(("delta", text))
+    else:
+        reader = Reader(text)
+        named = read_name(reader)
+        reader.end()
+    table = tables.table(named)
+    start, end = (
+        tables.end_of_range(each) if isinstance(each, str) else each for each in (changes.start, changes.end)
+    )
     return table.changes(
         start if isinstance(start, int) else None,
         end if isinstance(end, int) else None,
-        starting_timestamp=tables.moment(start) if isinstance(start, str) else None,
-        ending_timestamp=tables.moment(end) if isinstance(end, str) else None,
+        starting_timestamp=None if isinstance(start, int) else start,
+        ending_timestamp=None if isinstance(end, int) else end,
     )
 
 

@@ -22,7 +22,7 @@ CHANGE_FUNCTIONS = ("table_changes", "table_changes_by_path")
 @dataclass(frozen=True)
 class ChangeRange:
     """The range of the change data feed that a table function returns: each end is a version (int), or the
-    SQL expression of a timestamp (str)."""
+    SQL expression of a version or timestamp (str)."""
 
     start: int | str
     end: int | str | None = None
@@ -108,6 +108,12 @@ def _changes(node: exp.Table) -> TableName | None:
     if not isinstance(call, exp.Anonymous) or (function := call.name.lower()) not in CHANGE_FUNCTIONS:
         return None
     form = f"{function}(name, start [, end])"
+    if node.args.get("db") or node.args.get("version") or node.args.get("when"):
+        raise InvalidArgumentError(
+            f"the table function {function} has no schema before its name and no version after it",
+            found=node.sql(dialect="databricks")[:80],
+            expected=form,
+        )
     if not 2 <= len(call.expressions) <= 3:
         raise InvalidArgumentError(
             f"the table function {function}", found=f"{len(call.expressions)} arguments", expected=form
