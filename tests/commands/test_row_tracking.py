@@ -22,6 +22,7 @@ from deltaic.errors import (
     InvalidArgumentError,
     MetadataChangedException,
     ProtocolError,
+    SchemaMismatchError,
 )
 from deltaic.protocol import row_tracking
 
@@ -180,6 +181,16 @@ def test_hidden_columns_have_no_statistics_and_are_nobodys_columns(make: Make) -
     for action in actions(table, table.version, "add"):
         assert not hidden & set(json.loads(action["stats"]).get("nullCount", {}))
     assert not hidden & set(table.schema.names)
+
+
+def test_no_column_has_the_name_of_a_hidden_column(make: Make) -> None:
+    table = make(ids(1, 2), properties=ON)
+    for name in row_tracking.hidden_columns(table.metadata) or ():
+        with pytest.raises(SchemaMismatchError, match=f"column {name}.*name of a hidden column"):
+            table.alter.add_columns(f"`{name}` bigint")
+        with pytest.raises(SchemaMismatchError, match="name of a hidden column"):
+            deltaic.write(table, pa.table({name.upper(): [7]}), mode="append", schema_mode="merge")
+    assert table.schema.names == ["id", "v"]
 
 
 def test_turning_it_on_gives_ids_to_what_is_there(make: Make) -> None:

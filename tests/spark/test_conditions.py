@@ -349,6 +349,13 @@ def reserved_columns(at: Place) -> None:
     at.write("SELECT 1L AS id, 'a' AS part, 'x' AS text, 'insert' AS _change_type", mergeSchema="true")
 
 
+def hidden_column(at: Place) -> None:
+    at.properties(enableRowTracking="true")
+    configuration = deltaic.DeltaTable(at.path).metadata.configuration
+    name = configuration["delta.rowTracking.materializedRowIdColumnName"]
+    at.sql(f"ALTER TABLE {{t}} ADD COLUMN `{name}` BIGINT")
+
+
 def new_table(at: Place) -> Any:
     """Returns a writer of DataFrameWriterV2 for a new table with the columns a and b."""
     return at.spark.sql("SELECT 1 AS a, 2 AS b").writeTo(f"delta.`{at.root}/n`").using("delta")
@@ -1301,6 +1308,7 @@ CASES = (
         statement("INSERT INTO {t} VALUES (DEFAULT + 1, 'a', 'x')"),
     ),
     Case("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", R, SCHEMA, reserved_columns),
+    Case("DELTA_ADDING_COLUMN_WITH_INTERNAL_NAME_FAILED", "42000", R, SCHEMA, hidden_column),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "OPTIMIZE"), jvm=True),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "VACUUM"), jvm=True),
     *(

@@ -381,9 +381,10 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
 
 def _check_combination(definition: Definition, before: Definition | None = None) -> None:
     """Raises InvalidArgumentError for deletion vectors together with symlink manifests or Iceberg
-    compatibility below version 3, whose readers would not see them, and SchemaMismatchError for the change
-    data feed with columns of its names."""
+    compatibility below version 3, whose readers would not see them, and SchemaMismatchError for columns with
+    the names of the change data feed or of hidden columns."""
     properties = definition.properties
+    row_tracking.check_names(definition.schema, definition.metadata)
     if properties.change_data_feed:
         is_turned_on = before is not None and not before.properties.change_data_feed
         change_feed.check_names(definition.schema, is_turned_on=is_turned_on)

@@ -11,10 +11,12 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
-from deltaic.errors import InvalidArgumentError, ProtocolError
+from deltaic.errors import InvalidArgumentError, ProtocolError, SchemaMismatchError
 from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
+from deltaic.protocol.schema import Schema
 
 FEATURE = "rowTracking"
 DOMAIN = "delta.rowTracking"
@@ -61,6 +63,19 @@ def hidden_columns(metadata: Metadata) -> tuple[str, str] | None:
     now."""
     names = tuple(metadata.configuration.get(key) for key in (ROW_ID_COLUMN, VERSION_COLUMN))
     return (names[0], names[1]) if names[0] and names[1] else None
+
+
+def check_names(schema: Schema, metadata: Metadata) -> None:
+    """Raises SchemaMismatchError if a column has the name of a hidden column, in the schema or in the data
+    files: its values would be read as row ids."""
+    hidden = {name.lower() for name in hidden_columns(metadata) or ()}
+    for item in schema:
+        if hidden & {item.name.lower(), physical_name(item).lower()}:
+            raise SchemaMismatchError(
+                "a column has the name of a hidden column of row tracking",
+                where=f"column {item.name}",
+                expected="another name",
+            )
 
 
 def with_columns(

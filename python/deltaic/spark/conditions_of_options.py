@@ -241,6 +241,15 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnList": "[column]"},
         details=r"^column (?P<column>[^:]+):",
     ),
+    Condition(
+        "DELTA_ADDING_COLUMN_WITH_INTERNAL_NAME_FAILED",
+        "42000",
+        RUNTIME,
+        _SCHEMA,
+        "^a column has the name of a hidden column",
+        {"colName": "column"},
+        details=r"^column (?P<column>[^:]+):",
+    ),
     # Streams
     Condition(  # Spark's own
         "_LEGACY_ERROR_TEMP_1298",
