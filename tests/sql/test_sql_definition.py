@@ -48,6 +48,15 @@ def test_create_with_everything(tmp_path: Path) -> None:
         deltaic.sql(statement.replace("IF NOT EXISTS", ""))
 
 
+def test_a_table_of_a_query_has_no_column_or_field_that_is_not_null(tmp_path: Path) -> None:
+    query = "SELECT 1 AS a, named_struct('x', 1) AS s, array(named_struct('y', 'b')) AS l"
+    deltaic.sql(f"CREATE TABLE delta.`{tmp_path}/t` USING delta AS {query}")
+    table = deltaic.DeltaTable(tmp_path / "t")
+    expected = "a int, s struct<x: int>, l array<struct<y: string>>"
+    assert table.schema == deltaic.Schema.from_ddl(expected)
+    assert "invariants" not in (table.detail().table_features or ())
+
+
 def test_create_or_replace(tmp_path: Path) -> None:
     path = tmp_path / "t"
     with pytest.raises(InvalidArgumentError, match="CREATE OR REPLACE"):

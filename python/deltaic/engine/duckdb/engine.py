@@ -31,6 +31,7 @@ from deltaic.errors import ProtocolError, SchemaMismatchError, UnsupportedFeatur
 from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 from deltaic.protocol.column_mapping import map_fields
+from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct
 from deltaic.sql_text import duckdb_name
 
@@ -318,8 +319,11 @@ class LocalEngine:
         sources = {name: leaf.opener for name, leaf in opened.items() if leaf.opener is not None}
         if len(sources) != len(leaves):
             raise ValueError("a query reads scans and sources only")
-        # Columns of a result are nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
-        nullable = Schema.of_query([field.with_(nullable=True) for field in query.schema])
+        # Columns and fields of a result are nullable, as in DuckDB: joins and subqueries make nulls of NOT
+        # NULL columns. A table that a query creates has no NOT NULL column either, as in delta-spark.
+        nullable = Schema.of_query(
+            [item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in query.schema]
+        )
         distinct = nullable.distinct()  # the engine names its own columns this way
         typed = held_types(distinct)
         rows = {name: leaf.rows for name, leaf in opened.items()}
