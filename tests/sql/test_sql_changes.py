@@ -151,6 +151,18 @@ def test_merge_with_schema_evolution(table: deltaic.DeltaTable) -> None:
     assert rows(table)[0] == (1, "a", 1.5, "new")
 
 
+def test_conditions_in_the_history_name_only_aliases_of_the_user(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 1L AS key, 'new' AS extra) ON t.id = key AND"
+        " extra = 'new' WHEN MATCHED AND extra IS NOT NULL THEN UPDATE SET extra = upper(extra)",
+        tables={"t": table},
+    )
+    assert rows(table)[0][-1] == "NEW"
+    shown = " ".join(table.history(1)[0]["operationParameters"].values())
+    assert "t.id = key AND extra = 'new'" in shown
+    assert "__deltaic" not in shown
+
+
 def test_merge_refuses_an_ambiguous_source(table: deltaic.DeltaTable) -> None:
     source = pa.table({"id": pa.array([1, 1], pa.int64())})
     with pytest.raises(MergeCardinalityError):

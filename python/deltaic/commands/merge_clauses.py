@@ -41,6 +41,8 @@ Action: TypeAlias = Literal["update", "delete", "insert"]
 
 _OF_AGGREGATE = re.compile(r"(an aggregate|the aggregate function \w+) cannot stand")
 """Matches the errors of both engines about an aggregate in an expression on rows."""
+_HIDDEN_ALIAS = re.compile(r"`?\b__deltaic_\w+`?\.")
+"""Matches the qualifier of a relation to which the user gave no alias."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +83,13 @@ class BoundClause:
 
     def described(self, engine: Engine) -> dict[str, str]:
         """Describes the clause for operationParameters, like delta-spark."""
-        shown: dict[str, str] = {"actionType": self.clause.action}
-        return (
-            shown if self.where is None else {"predicate": engine.shown_condition(self.where, None), **shown}
-        )
+        action: dict[str, str] = {"actionType": self.clause.action}
+        return action if self.where is None else {"predicate": shown(engine, self.where), **action}
+
+
+def shown(engine: Engine, condition: Expression) -> str:
+    """Returns the text of a condition for operationParameters, without aliases that the user did not give."""
+    return _HIDDEN_ALIAS.sub("", engine.shown_condition(condition, None))
 
 
 def evolved_schema(

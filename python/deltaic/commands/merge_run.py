@@ -28,6 +28,7 @@ from deltaic.commands.merge_clauses import (
     evolved_schema,
     of_source,
     resolve_in_merge,
+    shown,
     with_source_columns,
 )
 from deltaic.commands.merge_generated import GeneratedValues
@@ -138,7 +139,7 @@ class Run:
         described = {
             name: [each.described(self.engine) for each in of_kind] for name, of_kind in clauses.items()
         }
-        return {"predicate": [self.engine.shown_condition(self.on, None)], **described}
+        return {"predicate": [shown(self.engine, self.on)], **described}
 
     def _values(self, bound: BoundClause) -> list[Expression]:
         """Returns the value of each column of the table for rows of this clause."""
