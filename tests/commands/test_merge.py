@@ -640,7 +640,8 @@ def test_a_null_struct_of_the_source_in_an_update_of_all_columns(make: Make) -> 
 
 def test_types_that_schema_evolution_does_not_convert(make: Make) -> None:
     table = make(pa.table({"id": [1], "n": [1], "text": ["a"]}))
-    for source in (pa.table({"id": [1], "n": [True]}), pa.table({"id": [1], "n": [[1]]})):
+    for column in ({"n": [True]}, {"n": [[1]]}, {"text": [[1]]}, {"text": [{"a": 1}]}):
+        source = pa.table({"id": [1], **column})
         merge = table.merge(source, "t.id = s.id", schema_mode="merge")
         with pytest.raises(SchemaMismatchError, match="the data's type does not fit the column's"):
             merge.when_matched_update_all().execute()

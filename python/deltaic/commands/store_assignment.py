@@ -390,9 +390,11 @@ def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Sc
 
 def as_implicit_cast(data: Schema, table: Schema) -> Schema:
     """Like `as_cast`, but by Spark's implicit casts (TypeCoercion.implicitCast), which convert booleans only
-    to strings. A type that none of them converts stays as it is."""
+    to strings, and no struct, array or map to a string. A type that none of them converts stays as it is."""
 
     def is_cast(source: DataType, target: DataType) -> bool:
+        if target == "string" and not isinstance(source, str):
+            return False
         try:
             return _is_cast(source, target) and (target == "string" or "boolean" not in (source, target))
         except SchemaMismatchError:
