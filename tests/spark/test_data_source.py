@@ -138,6 +138,19 @@ def test_filters(spark: Any, tmp_path: Path, pushdown: None, condition: str) -> 
     )
 
 
+def test_filters_of_dates_that_the_julian_calendar_does_not_have(
+    spark: Any, tmp_path: Path, pushdown: None
+) -> None:
+    """Spark makes 1582-10-15 of each of these dates before it passes a filter."""
+    path = str(tmp_path / "t")
+    for day in (10, 15):
+        deltaic.write(path, pa.table({"i8": [day], "d": [dt.date(1582, 10, day)]}), mode="append")
+    frame = spark.read.format("deltaic").load(path)
+    assert ids(frame.where("d = date'1582-10-10'")) == [10]
+    assert ids(frame.where("d >= date'1582-10-06'")) == [10, 15]
+    assert ids(frame.where("d in (date'1582-10-10', date'2024-01-01')")) == [10]
+
+
 def test_pushed_filters_skip_files(tmp_path: Path) -> None:
     from pyspark.sql.datasource import EqualTo, GreaterThan, StringContains
 

@@ -136,6 +136,31 @@ def test_the_same_files_and_rows_either_way(
             assert found == sorted(table.scan(["id"], both).to_arrow()["id"].to_pylist()), both
 
 
+def _of_days(place: Path, partition_by: list[str] | None = None) -> None:
+    """One file for each day; ids are years."""
+    for day in (dt.date(1, 6, 1), dt.date(1582, 10, 10), dt.date(2024, 1, 1)):
+        data = pa.table({"id": [day.year], "day": [day]})
+        deltaic.write(place, data, mode="append", partition_by=partition_by)
+
+
+@pytest.mark.parametrize("partition_by", [None, ["day"]], ids=["column", "partition"])
+def test_files_with_early_dates(tmp_path: Path, spark: Any, partition_by: list[str] | None) -> None:
+    """Spark passes a date as a java.sql.Date, which shows the year -1 as the year 2."""
+    _of_days(tmp_path / "t", partition_by)
+    frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()
+    early = frame.where("day >= date'-0001-01-01' and day < date'1000-01-01'")
+    assert [row["id"] for row in early.collect()] == [1]
+
+
+def test_counts_of_early_partitions(tmp_path: Path, session: Any) -> None:
+    """A java.sql.Date of 1582-10-10 is 1582-10-15, as the Julian calendar ends with 1582-10-04."""
+    _of_days(tmp_path / "t", ["day"])
+    frame = session.read.format("delta").load(str(tmp_path / "t"))
+    for condition in ("day = date'1582-10-10'", "day >= date'1582-10-06' and day < date'1900-01-01'"):
+        assert [row["id"] for row in frame.where(condition).collect()] == [1582]
+        assert frame.where(condition).count() == 1
+
+
 def test_files_that_are_chosen_are_few(
     table: DeltaTable, spark: Any, later: None, listed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,9 @@ from deltaic import _core
 from deltaic.errors import DeltaError
 from deltaic.planning.literals import value_text
 
+_FIRST_YEAR = 1901
+"""Year from which on Spark passes dates and timestamps as they are. For earlier ones it uses the classes of
+java.sql, which have the Julian calendar or local mean time: its 1582-10-10 becomes 1582-10-15."""
 _COMPARISONS = {
     spark.EqualTo: "=",
     spark.GreaterThan: ">",
@@ -90,8 +93,10 @@ def _comparison(op: str, item: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Serializes a literal by `value_text`. Raises _NotExpressible for a number that is not finite, and for a
-    value of another type."""
+    """Serializes a literal by `value_text`. Raises _NotExpressible for a number that is not finite, for a
+    date or timestamp before _FIRST_YEAR, and for a value of another type."""
+    if isinstance(value, date) and value.year < _FIRST_YEAR:
+        raise _NotExpressible
     is_plain = isinstance(value, (bool, int, str, date))  # a datetime is a date
     if not is_plain and not (isinstance(value, (Decimal, float)) and math.isfinite(value)):
         raise _NotExpressible

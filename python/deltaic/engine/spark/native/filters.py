@@ -206,7 +206,6 @@ _TEXT_TYPES = frozenset(
         "Double",
         "BigDecimal",
         "String",
-        "Date",
         "LocalDate",
         "Instant",
     }
@@ -217,9 +216,9 @@ _TEXT_TYPES = frozenset(
 def _text(value: dict[str, Any]) -> str | None:
     """Returns a filter's value as text in the form of PROTOCOL.md; None for a value without such a form."""
     kind, text = value["type"], str(value["text"])
-    if kind == "Timestamp":
-        # Before 1900, java.sql.Timestamp uses the Julian calendar or local mean time, and is not Spark's
-        # instant.
+    if kind in ("Date", "Timestamp"):
+        # Before 1900, the classes of java.sql use the Julian calendar or local mean time, and are not
+        # Spark's values: its 1582-10-10 becomes the java.sql.Date 1582-10-15.
         return text if value["milliseconds"] > _YEAR_1900 else None
     if kind == "LocalDateTime":
         return text.replace("T", " ")

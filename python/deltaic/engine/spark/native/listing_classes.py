@@ -87,13 +87,16 @@ public class FilterTrees {
     return node;
   }
 
-  /** A java.sql.Timestamp is shown as UTC with its milliseconds since 1970. */
+  /** A java.sql.Timestamp is shown as UTC. It and a java.sql.Date have their milliseconds since 1970. */
   private static ObjectNode value(Object value) {
     ObjectNode node = NODES.objectNode();
     node.put("type", value == null ? "null" : value.getClass().getSimpleName());
     if (value instanceof java.sql.Timestamp) {
       node.put("text", ((java.sql.Timestamp) value).toInstant().toString());
       node.put("milliseconds", ((java.sql.Timestamp) value).getTime());
+    } else if (value instanceof java.sql.Date) {
+      node.put("text", value.toString());
+      node.put("milliseconds", ((java.sql.Date) value).getTime());
     } else if (value instanceof java.math.BigDecimal) {
       node.put("text", ((java.math.BigDecimal) value).toPlainString());
     } else {
