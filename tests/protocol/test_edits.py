@@ -172,5 +172,5 @@ def test_list_of_statistics_columns_follows():
     assert after({("s", "b"): ("s", "new one")}) == "A,s.`new one`.c,`x.y`"
     assert after({("s",): None, ("x.y",): ("z",)}) == "A,z"
     assert after({("other",): ("z",)}) is None
-    assert after({("a",): None, ("s",): None, ("x.y",): None}) is None
+    assert after({("a",): None, ("s",): None, ("x.y",): None}) == ""
     assert edits.stats_columns(Metadata("i"), {("a",): ("n",)}) == {}

@@ -68,7 +68,8 @@ def test_sizes_and_columns():
         with pytest.raises(InvalidArgumentError, match="size"):
             parse_size(text)
     assert parse_columns("a, b.c ,`x,y`.z") == ("a", "b.c", "`x,y`.z")
-    for text in ("", ",", "a,,b", "`a"):
+    assert parse_columns("") == parse_columns(" ") == ()
+    for text in (",", "a,,b", "`a"):
         with pytest.raises(InvalidArgumentError, match="columns"):
             parse_columns(text)
 

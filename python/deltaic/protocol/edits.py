@@ -453,7 +453,7 @@ def stats_columns(
     change.
 
     `renamed`: old path -> new path, or None for a dropped column. If no column of the property is left, the
-    property stays as it is: without it, other columns would get statistics."""
+    property becomes an empty text, as in delta-spark: without it, other columns would get statistics."""
     columns = TableProperties(metadata.configuration).data_skipping_stats_columns
     if columns is None:
         return {}
@@ -470,4 +470,4 @@ def stats_columns(
                 break
         else:
             result.append(column)
-    return {STATS_COLUMNS: ",".join(result)} if result and tuple(result) != columns else {}
+    return {STATS_COLUMNS: ",".join(result)} if tuple(result) != columns else {}

@@ -467,7 +467,7 @@ class TableProperties:
     @property
     def data_skipping_stats_columns(self) -> tuple[str, ...] | None:
         """Paths of the columns that get statistics, as written. It wins over
-        `data_skipping_num_indexed_cols`. None: not set."""
+        `data_skipping_num_indexed_cols`. Empty: no column gets statistics. None: not set."""
         value: tuple[str, ...] | None = self.value("delta.dataSkippingStatsColumns")
         return value
 

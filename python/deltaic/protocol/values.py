@@ -93,7 +93,10 @@ def format_duration(value: timedelta) -> str:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Parses column paths divided by commas. A name in backticks may contain commas and dots."""
+    """Parses column paths divided by commas; a blank text has none. A name in backticks may contain commas
+    and dots."""
+    if not text.strip():
+        return ()
     parts = re.findall(r"\s*((?:`(?:[^`]|``)+`|[^`,])+)\s*(?:,|$)", text)
     if not parts or ",".join(parts).replace(" ", "") != text.replace(" ", ""):
         raise InvalidArgumentError(
