@@ -134,6 +134,19 @@ def test_a_weaker_predicate_prunes_and_the_text_decides() -> None:
     assert pushed("b not like 'x_y'").predicate is None
 
 
+def test_a_negation_prunes_by_its_parts() -> None:
+    below = {"op": "not", "arg": compare(">=", "a", "1")}
+    for text in ("not (a >= 1 or b rlike 'q')", "not (not (not (b rlike 'q' or a >= 1)))"):
+        assert said(text) == below
+        assert [each.text for each in pushed(text).residual] == [text]
+    assert said("not (a >= 1 and not (b rlike 'q' and c = 2))") == {
+        "op": "or",
+        "args": [below, compare("=", "c", "2.0")],
+    }
+    for text in ("not (a >= 1 and b rlike 'q')", "not (b like 'x_y')", "not (year(d) = 2024)"):
+        assert pushed(text).predicate is None
+
+
 def test_other_aliases_are_not_this_tables_columns() -> None:
     schema = Schema.from_ddl("s struct<x: int>, x int")
     table = _core.TableSchema(schema.to_json())

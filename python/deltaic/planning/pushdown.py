@@ -110,24 +110,30 @@ class _Reader:
         except NotExpressible:
             return self.weaker(conjunct.tree), False
 
-    def weaker(self, node: exp.Expr) -> Json | None:
-        """Returns a predicate that is true for every row for which `node` is true; None if there is none."""
+    def weaker(self, node: exp.Expr, *, negated: bool = False) -> Json | None:
+        """Returns a predicate that is true for every row for which `node` is true, or false if `negated`;
+        None if there is none. `NOT (a < 1 OR f(b))` gives `NOT a < 1`."""
         if isinstance(node, exp.Paren):
-            return self.weaker(node.this)
-        if isinstance(node, exp.And):
-            parts = [part for side in operands(node) if (part := self.weaker(side)) is not None]
+            return self.weaker(node.this, negated=negated)
+        if isinstance(node, exp.Not):
+            return self.weaker(node.this, negated=not negated)
+        if isinstance(node, (exp.And, exp.Or)):
+            sides = [self.weaker(side, negated=negated) for side in operands(node)]
+            if isinstance(node, exp.Or) != negated:
+                return None if None in sides else {"op": "or", "args": sides}
+            parts = [side for side in sides if side is not None]
             return parts[0] if len(parts) == 1 else {"op": "and", "args": parts} if parts else None
-        if isinstance(node, exp.Or):
-            sides = [self.weaker(side) for side in operands(node)]
-            return None if None in sides else {"op": "or", "args": sides}
         try:
-            return self.node(node)
+            exact = self.node(node)
         except NotExpressible:
+            if negated:
+                return None
             if (stored := self.as_stored(node)) is not None:
                 return stored
             return (
                 self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
             )
+        return {"op": "not", "arg": exact} if negated else exact
 
     def as_stored(self, node: exp.Expr) -> Json | None:
         """Translates `c = 'ab'` and `c IN ('ab', …)` for the stored values of a CHAR(n) column, which may end
