@@ -534,7 +534,8 @@ def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> 
         max_row_group_bytes, compression ("zstd(3)"), data_page_size, data_page_rows, dictionary_page_size,
         write_batch_size, statistics_truncate_length (32), default and columns ({dictionary, encoding,
         statistics, bloom_filter, bloom_filter_fpp, bloom_filter_ndv}), statistics_columns (list of logical
-        dotted names; null: the first `indexed_columns`), indexed_columns (32; -1: all), tight_bounds (bool;
+        dotted names; null: the first `indexed_columns`), indexed_columns (32; -1: all), string_prefix_length
+        (32; maximum characters of text in Delta's minima and maxima), tight_bounds (bool;
         null: absent), random_prefix_length (0: none), data_change (true), tags ({}), threads, memory_limit
         (bytes), max_records_per_file, modification_time (ms; null: now), second_version (false; true: pages
         and encodings of Parquet's version 2), partition_columns (false; true: data files have the partition

@@ -276,3 +276,28 @@ def test_an_iterator_larger_than_the_memory_it_may_take(tmp_path: Path) -> None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert table.scan().count() == 10_000_000
     assert grown < 160_000_000 * 2, grown
+
+
+@pytest.mark.parametrize(
+    ("length", "low", "high"), [(3, "aaa", "ccc\x7f"), (0, "a", "c\x7f"), (50, "a" * 40, "c" * 40)]
+)
+def test_bounds_of_text_have_the_length_of_the_property(
+    tmp_path: Path, length: int, low: str, high: str
+) -> None:
+    properties = {"delta.dataSkippingStringPrefixLength": str(length)}
+    table = deltaic.write(tmp_path / "t", {"s": ["a" * 40, "c" * 40]}, properties=properties)
+    (file,) = table.files().to_arrow().to_pylist()
+    assert (file["min_values"], file["max_values"]) == ({"s": low}, {"s": high})
+
+
+def test_a_variant_may_be_named_as_a_column_of_statistics(tmp_path: Path) -> None:
+    properties = {"delta.dataSkippingStatsColumns": "v"}
+    deltaic.DeltaTable.create(tmp_path / "t", "v variant, i int", properties=properties)
+    deltaic.sql(f"INSERT INTO delta.`{tmp_path / 't'}` VALUES (parse_json('1'), 1), (NULL, 2)")
+    assert r"nullCount\":{\"v\":1}" in (tmp_path / "t" / "_delta_log" / f"{1:020}.json").read_text()
+
+
+def test_an_empty_list_of_columns_means_no_statistics(tmp_path: Path) -> None:
+    properties = {"delta.dataSkippingStatsColumns": ""}
+    table = deltaic.write(tmp_path / "t", {"i": [1, 2]}, properties=properties)
+    assert table.scan(where="i = 5").explain().files_read == 1

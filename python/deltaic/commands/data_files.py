@@ -66,7 +66,7 @@ def write_target(
         "target_file_size": target_file_size or properties.target_file_size,
         "statistics_columns": None if columns is None else list(columns),
         "indexed_columns": properties.data_skipping_num_indexed_cols,
-        "statistics_truncate_length": properties.data_skipping_string_prefix_length,
+        "string_prefix_length": properties.data_skipping_string_prefix_length,
         # The field tightBounds belongs to the feature deletionVectors; without it, readers do not know the
         # field.
         "tight_bounds": True if has_vectors(protocol) else None,

@@ -443,7 +443,7 @@ def _check_stats_columns(definition: Definition, asked: RequestedProperties) -> 
             leaves += [path_text((*path, *leaf)) for leaf in inner]
         elif clustering.is_ordered(field.type):
             leaves.append(column)
-        elif len(path) == 1:
+        elif len(path) == 1 and field.type != "variant":
             raise InvalidArgumentError(
                 f"column {column}: no statistics of this type", found=type_name(field.type)
             ).with_values(column=column)

@@ -129,7 +129,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.enableFullRetentionRollback", parse_boolean, True, _R),
         Property("delta.dataSkippingNumIndexedCols", _integer(-1), 32),
         Property("delta.dataSkippingStatsColumns", parse_columns, None),
-        Property("delta.dataSkippingStringPrefixLength", _integer(1), 32),
+        Property("delta.dataSkippingStringPrefixLength", _integer(0), 32),
         Property(
             "delta.isolationLevel",
             _choice("Serializable", "WriteSerializable", "SnapshotIsolation"),
