@@ -301,3 +301,17 @@ def test_an_empty_list_of_columns_means_no_statistics(tmp_path: Path) -> None:
     properties = {"delta.dataSkippingStatsColumns": ""}
     table = deltaic.write(tmp_path / "t", {"i": [1, 2]}, properties=properties)
     assert table.scan(where="i = 5").explain().files_read == 1
+
+
+def test_columns_that_cannot_have_statistics_are_left_out(tmp_path: Path) -> None:
+    """Other writers name columns within arrays, and columns that were dropped since."""
+    table = deltaic.DeltaTable.create(tmp_path / "t", "i int, s struct<x: int>, a array<struct<y: int>>")
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    text = log.read_text()
+    assert '"configuration":{' in text
+    named = '"configuration":{"delta.dataSkippingStatsColumns":"gone,a.element.y,s.x"'
+    log.write_text(text.replace('"configuration":{', named + ("" if '"configuration":{}' in text else ",")))
+    (log.parent / f"{0:020}.crc").unlink(missing_ok=True)
+    deltaic.sql(f"INSERT INTO delta.`{table.location}` VALUES (1, struct(2), array(struct(3)))")
+    (file,) = deltaic.DeltaTable(table.location).files().to_arrow().to_pylist()
+    assert (file["min_values"]["s"], file["min_values"].get("i")) == ({"x": 2}, None)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic import _core, configuration
 from deltaic.engine.engine import WriteTarget
-from deltaic.errors import check_instance
+from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.options import ParquetOptions
 from deltaic.plan.expression import Expression, column, null
 from deltaic.protocol import change_feed, iceberg, row_tracking
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
-from deltaic.protocol.schema import Field
+from deltaic.protocol.schema import Field, Schema, Struct
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Changing, Engine
@@ -35,6 +35,24 @@ def writes_vectors(snapshot: Snapshot, engine: Engine, command: Changing) -> boo
 def has_vectors(protocol: Protocol) -> bool:
     """True if files of the table may have deletion vectors."""
     return VECTORS in (protocol.writer_features or ())
+
+
+def _statistics_columns(metadata: Metadata) -> list[str] | None:
+    """Returns the columns of `delta.dataSkippingStatsColumns` that can have statistics; None if the property
+    is not set. Columns that the table does not have, and those within arrays and maps, are left out, as in
+    delta-spark."""
+    names = TableProperties(metadata.configuration).data_skipping_stats_columns
+    if not names:
+        return None if names is None else []
+    schema, found = Schema.from_json(metadata.schema_string), list[str]()
+    for name in names:
+        try:
+            path, _ = schema.find(name)
+        except InvalidArgumentError:
+            continue
+        if all(isinstance(schema.find(path[:end])[1].type, Struct) for end in range(1, len(path))):
+            found.append(name)
+    return found
 
 
 def write_target(
@@ -60,11 +78,10 @@ def write_target(
     `optimize_write`: None: the table's property. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
-    columns = properties.data_skipping_stats_columns
     options: dict[str, Any] = {
         "compression": properties.compression,
         "target_file_size": target_file_size or properties.target_file_size,
-        "statistics_columns": None if columns is None else list(columns),
+        "statistics_columns": _statistics_columns(metadata),
         "indexed_columns": properties.data_skipping_num_indexed_cols,
         "string_prefix_length": properties.data_skipping_string_prefix_length,
         # The field tightBounds belongs to the feature deletionVectors; without it, readers do not know the
