@@ -518,6 +518,20 @@ def test_assigned_columns_that_only_the_source_has(make: Make, sample: pa.Table)
         ).execute()
 
 
+def test_new_columns_have_the_order_of_the_source(make: Make) -> None:
+    table = make(pa.table({"id": [1], "s": [{"n": 1}]}))
+    inner = {"x": 1, "n": 2, "b": 3, "a": {"q": 4, "p": 5}}
+    source = pa.table({"z": [1], "id": [1], "a": [2], "s": [inner], "m": [3]})
+    merge = table.merge(source, "t.id = s.id", schema_mode="merge")
+    values = {"m": "s.m", "a": "s.a", "s.a.p": "s.s.a.p", "s.a.q": "s.s.a.q", "s.b": "s.s.b"}
+    merge.when_matched_update(values).when_not_matched_insert({"z": "s.z", "id": "s.id"}).execute()
+    assert table.schema.names == ["id", "s", "z", "a", "m"]
+    assert [item.name for item in table.schema.field("s").type.fields] == ["n", "b", "a"]
+    (row,) = table.scan().to_arrow().to_pylist()
+    assert row == {"id": 1, "s": {"n": 1, "b": 3, "a": {"q": 4, "p": 5}}, "z": None, "a": 2, "m": 3}
+    assert list(row["s"]["a"]) == ["q", "p"]
+
+
 def test_names_of_new_columns_mean_those_of_the_source(make: Make) -> None:
     """delta-spark's MergeIntoSchemaEvolutionSuite, "multiple clauses": the target has no such column yet."""
     table = make(pa.table({"id": [1, 2, 3], "old": ["a", "b", "c"]}))

@@ -124,7 +124,28 @@ def evolved_schema(
                 schema = merge_schemas(schema, Schema([field]))
             if widen and (wider := _wider_field(key, schema, source, target_alias)) is not None:
                 schema = merge_schemas(schema, wider, widen=is_widening)
-    return schema
+    return Schema(_in_order_of(source, schema, target)) if schema != target else target
+
+
+def _in_order_of(source: Iterable[Field], fields: Iterable[Field], target: Iterable[Field]) -> list[Field]:
+    """Returns the fields of `target` first, then the new ones in the order of the source, as delta-spark adds
+    them; also within structs. An assignment of `z`, then of `a`, adds `a, z` if the source has them so."""
+    of_source = {item.name.lower(): item.type for item in source}
+    known = {item.name.lower(): item.type for item in target}
+
+    def ordered(item: Field) -> Field:
+        name = item.name.lower()
+        inside, other, before = item.type, of_source.get(name), known.get(name)
+        if not isinstance(inside, Struct) or not isinstance(other, Struct):
+            return item
+        kept = before.fields if isinstance(before, Struct) else ()
+        return item.with_(type=Struct(_in_order_of(other.fields, inside.fields, kept)))
+
+    places = {name: place for place, name in enumerate(of_source)}
+    every = [ordered(item) for item in fields]
+    added = [item for item in every if item.name.lower() not in known]
+    added.sort(key=lambda item: places.get(item.name.lower(), len(places)))
+    return [item for item in every if item.name.lower() in known] + added
 
 
 def of_source(text: str, added: Set[str], spec: MergeSpec) -> str:
