@@ -97,6 +97,20 @@ MERGE_SOURCE = pa.table(
 )
 
 
+def test_two_equals_signs_assign(table: deltaic.DeltaTable) -> None:
+    """Spark's grammar takes `==` for `=` in assignments, properties and partitions."""
+    deltaic.sql(f"UPDATE {at(table)} SET amount == 7, part == 'z' WHERE id == 1")
+    deltaic.sql(
+        f"MERGE INTO {at(table)} t USING (SELECT 2L AS id) s ON t.id == s.id"
+        " WHEN MATCHED THEN UPDATE SET amount == 8"
+    )
+    deltaic.sql(f"ALTER TABLE {at(table)} SET TBLPROPERTIES ('team' == 'me')")
+    deltaic.sql(f"INSERT INTO {at(table)} PARTITION (part == 'q') VALUES (9, 1.0)")
+    found = {row[0]: row[1:] for row in rows(table)}
+    assert (found[1], found[2], found[9]) == (("z", 7.0), ("a", 8.0), ("q", 1.0))
+    assert table.metadata.configuration["team"] == "me"
+
+
 def test_merge_all_clauses(table: deltaic.DeltaTable) -> None:
     statement = """
         MERGE INTO target AS t USING news s ON t.id = s.id

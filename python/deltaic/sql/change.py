@@ -118,7 +118,8 @@ def update_rows(
 def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:
     """column = expression"""
     column = reader.dotted()
-    reader.expect("=")
+    if not reader.accept_equals():
+        reader.fail("=")
     return column, reader.slice(",", *stops)
 
 

@@ -428,7 +428,7 @@ def read_property_name(reader: Reader) -> str:
 
 def _property(reader: Reader) -> tuple[str, str]:
     key = read_property_name(reader)
-    reader.accept("=")
+    reader.accept_equals()
     if reader.done:
         reader.fail("a value")
     token = reader.tokens[reader.position]

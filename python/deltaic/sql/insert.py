@@ -162,7 +162,7 @@ def _condition(reader: Reader, alias: int = 0) -> str:
 def partition_value(reader: Reader) -> tuple[str, str | None]:
     """column [= value]"""
     name = reader.name()
-    return name, reader.slice(",", expected="a value") if reader.accept("=") else None
+    return name, reader.slice(",", expected="a value") if reader.accept_equals() else None
 
 
 def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> dict[str, str]:

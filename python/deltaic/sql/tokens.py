@@ -102,6 +102,10 @@ class Reader:
             return True
         return False
 
+    def accept_equals(self) -> bool:
+        """Advances past `=`, which Spark also writes as `==`; True if it did."""
+        return self.accept("=") or self.accept("==")
+
     def accept_option(self, word: str) -> bool:
         """Advances past `word` if the name of a table may follow; True if it did. In `DESCRIBE history` and
         `DESCRIBE history.t`, the word is part of the name."""
