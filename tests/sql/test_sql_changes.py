@@ -97,6 +97,15 @@ MERGE_SOURCE = pa.table(
 )
 
 
+def test_insert_stores_a_timestamp_as_its_seconds(table: deltaic.DeltaTable) -> None:
+    """Spark's ANSI mode casts timestamps to numbers, but dates not."""
+    times = "TIMESTAMP'2020-01-01', 'a', TIMESTAMP'1970-01-01 00:00:02'"
+    deltaic.sql(f"INSERT INTO {at(table)} VALUES ({times})")
+    assert rows(table)[-1] == (1577836800, "a", 2.0)
+    with pytest.raises(SchemaMismatchError, match="column id: a value does not fit its column; found date"):
+        deltaic.sql(f"INSERT INTO {at(table)} VALUES (DATE'2020-01-01', 'a', 1)")
+
+
 def test_two_equals_signs_assign(table: deltaic.DeltaTable) -> None:
     """Spark's grammar takes `==` for `=` in assignments, properties and partitions."""
     deltaic.sql(f"UPDATE {at(table)} SET amount == 7, part == 'z' WHERE id == 1")

@@ -355,7 +355,13 @@ def _has_cast(source: str, target: str) -> bool:
     if target == "void":
         return False
     groups = {_group_of(source), _group_of(target)}
-    return len(groups) == 1 or "string" in groups or ("number" in groups and "timestamp" in (source, target))
+    return len(groups) == 1 or "string" in groups or _are_time_and_number(source, target)
+
+
+def _are_time_and_number(source: DataType, target: DataType) -> bool:
+    """True if one of the types is timestamp and the other one a number: the seconds since 1970."""
+    others = [each for each in (source, target) if each != "timestamp"]
+    return len(others) == 1 and evolution.is_number(others[0])
 
 
 def _group_of(data_type: str) -> str:
@@ -396,7 +402,10 @@ def as_implicit_cast(data: Schema, table: Schema) -> Schema:
         if target == "string" and not isinstance(source, str):
             return False
         try:
-            return _is_cast(source, target) and (target == "string" or "boolean" not in (source, target))
+            return _is_cast(source, target) and (
+                target == "string"
+                or ("boolean" not in (source, target) and not _are_time_and_number(source, target))
+            )
         except SchemaMismatchError:
             return False
 
@@ -442,15 +451,15 @@ def _is_cast_by_function(source: DataType, target: DataType) -> bool:
 
 def _is_cast(source: DataType, target: DataType) -> bool:
     """True if `target` cannot store `source`, but a cast can convert it: from or to a string, between numbers
-    and booleans, or to a variant. False if `target` can store it; a type that no cast converts is a
-    SchemaMismatchError."""
+    and booleans, between numbers and timestamps, or to a variant. False if `target` can store it; a type that
+    no cast converts is a SchemaMismatchError."""
     if target == "variant" and _becomes_variant(source):
         return True
     if source == "variant" or target in ("variant", "void") or evolution.can_store(source, target):
         return False
     if isinstance(target, str):
         numbers = all(item == "boolean" or evolution.is_number(item) for item in (source, target))
-        if source == "string" or target == "string" or numbers:
+        if source == "string" or target == "string" or numbers or _are_time_and_number(source, target):
             return True
     elif type(source) is type(target):  # the types within them decide
         return False

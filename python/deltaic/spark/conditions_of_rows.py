@@ -200,6 +200,10 @@ CONDITIONS: tuple[Condition, ...] = (
                     " (byte|short|integer|long)"
                 ),
             ),
+            (
+                "WITH_CONF_SUGGESTION",
+                "found timestamp; expected boolean|found boolean; expected timestamp",
+            ),
             ("WITHOUT_SUGGESTION", ""),
         )
     ),
