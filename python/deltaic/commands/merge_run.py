@@ -199,9 +199,7 @@ class Run:
                     deleted = matches.row_ids(_deletes(self.matched), _deletes(self.by_source))
                     self.recording = self.recording.with_rows(deleted, change_feed.DELETE)
                 changed = self._write(new, changed_rows, target)
-            elif (
-                self.metadata != self.snapshot.metadata
-            ):  # new columns also stay if no clause applies to a row
+            elif self.metadata != self.snapshot.metadata:  # the table gets the new columns in any case
                 self._stage_definition()
                 self.changes = True
             metrics = self._metrics(counts, len(changed_rows), changed)
