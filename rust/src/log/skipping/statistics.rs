@@ -70,6 +70,8 @@ pub fn num_records(stats: &StringArray) -> Int64Array {
         count: Option<&'a RawValue>,
     }
     let read = |text: &str| {
+        // serde also parses a struct from a list of its fields: `[5]`.
+        text.trim_start().starts_with('{').then_some(())?;
         serde_json::from_str::<Count<'_>>(text)
             .ok()?
             .count?
@@ -372,5 +374,17 @@ impl<'de> Visitor<'de> for Level<'_, '_, 'de> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_have_counts() {
+        let texts = [r#"{"numRecords":5}"#, r#" {"numRecords":6}"#, "[7]", "8", r#"{"numRecords":"9"}"#];
+        let counts = num_records(&StringArray::from(texts.to_vec()));
+        assert_eq!(counts, Int64Array::from(vec![Some(5), Some(6), None, None, None]));
     }
 }
