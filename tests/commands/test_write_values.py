@@ -10,7 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
@@ -315,3 +317,28 @@ def test_columns_that_cannot_have_statistics_are_left_out(tmp_path: Path) -> Non
     deltaic.sql(f"INSERT INTO delta.`{table.location}` VALUES (1, struct(2), array(struct(3)))")
     (file,) = deltaic.DeltaTable(table.location).files().to_arrow().to_pylist()
     assert (file["min_values"]["s"], file["min_values"].get("i")) == ({"x": 2}, None)
+
+
+def test_floats_with_nan_have_no_bounds_in_the_footer(tmp_path: Path) -> None:
+    """Spark takes NaN for the greatest number: a maximum without it would hide the row from `value > 1`."""
+    nan = float("nan")
+    rows = pa.table(
+        {
+            "with_nan": [1.0, nan, None],
+            "float": pa.array([nan, 2, 3], pa.float32()),
+            "field": [{"x": nan, "n": 1}, {"x": 1.0, "n": 2}, None],
+            "items": [[1.0, nan], [], None],
+            "plain": [1.0, 2.0, None],
+            "under_null": pa.array(np.array([1.0, nan, 2.0]), mask=np.array([False, True, False])),
+        }
+    )
+    table = deltaic.write(tmp_path / "t", rows)
+    (file,) = table.files().to_pylist()
+    group = pq.read_metadata(tmp_path / "t" / file["path"]).row_group(0)
+    columns = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
+    bounded = {name for name, column in columns.items() if column.statistics.has_min_max}
+    assert bounded == {"field.n", "plain", "under_null"}
+    assert {name for name, column in columns.items() if column.has_column_index} == bounded
+    assert columns["with_nan"].statistics.null_count == 1
+    assert table.scan(where="with_nan > 1").to_arrow().num_rows == 1
+    assert table.scan(where="plain > 1").to_arrow().num_rows == 1

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{Array, ArrayRef, AsArray, make_array};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type, SchemaRef};
 use parquet::arrow::arrow_writer::compute_leaves;
 
 use super::physical::relabel;
@@ -58,6 +58,7 @@ struct Inbox {
 struct Work {
     writers: Vec<ColumnWriter>,
     gathered: GatheredStatistics,
+    has_nan: bool,
     size: u64,
 }
 
@@ -85,7 +86,7 @@ fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]
     let mut writers = factory.create()?.into_iter();
     let work = |(field, wanted): (&Arc<arrow::datatypes::Field>, &StatisticsShape)| {
         let writers = writers.by_ref().take(super::projection::leaves(field.data_type())).collect();
-        Work { writers, gathered: GatheredStatistics::new(wanted), size: 0 }
+        Work { writers, gathered: GatheredStatistics::new(wanted), has_nan: false, size: 0 }
     };
     Ok(schema.fields().iter().zip(wanted).map(work).collect())
 }
@@ -252,6 +253,7 @@ impl Work {
         let field = schema.field(index);
         let physical: &DataType = field.data_type();
         let array = relabel(array, physical)?;
+        self.has_nan = self.has_nan || has_nan(&array);
         for (writer, leaf) in self.writers.iter_mut().zip(compute_leaves(field, &array)?) {
             writer.write(&leaf)?;
         }
@@ -260,8 +262,29 @@ impl Work {
     }
 
     fn finish(self) -> Result<EncodedColumn> {
-        let chunks =
+        let mut chunks =
             self.writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<Vec<_>>>()?;
+        if self.has_nan {
+            chunks.iter_mut().try_for_each(Chunk::remove_bounds_of_floats)?;
+        }
         Ok(EncodedColumn { chunks, gathered: self.gathered })
     }
+}
+
+/// True if an array of floats has a NaN, or a nested array has one in a float.
+fn has_nan(array: &ArrayRef) -> bool {
+    match array.data_type() {
+        DataType::Float32 => any_nan::<Float32Type>(array, f32::is_nan),
+        DataType::Float64 => any_nan::<Float64Type>(array, f64::is_nan),
+        kind if kind.is_nested() || matches!(kind, DataType::Dictionary(..)) => {
+            array.to_data().child_data().iter().any(|child| has_nan(&make_array(child.clone())))
+        }
+        _ => false,
+    }
+}
+
+/// True if a value that is not null is NaN. The place of a null may have any value.
+fn any_nan<T: ArrowPrimitiveType>(array: &ArrayRef, is_nan: fn(T::Native) -> bool) -> bool {
+    let array = array.as_primitive::<T>();
+    array.values().iter().any(|value| is_nan(*value)) && array.iter().flatten().any(is_nan)
 }

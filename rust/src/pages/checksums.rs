@@ -16,6 +16,7 @@ use parquet::column::page_store::{PageKey, PageStore, PageStoreArgs, PageStoreFa
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::headers;
@@ -199,6 +200,25 @@ impl Chunk {
             .flat_map(|page| [page.header, page.data])
             .collect();
         Ok(Self { blobs, closed })
+    }
+
+    /// Removes the bounds of a column of floats, which has a NaN. Parquet's bounds leave NaN out, so a reader
+    /// that takes NaN for the greatest number, such as Spark, would skip rows with `value > 1` by a maximum
+    /// of 1.
+    pub fn remove_bounds_of_floats(&mut self) -> Result<()> {
+        let unbounded = match self.closed.metadata.statistics() {
+            Some(Statistics::Float(known)) => {
+                Statistics::float(None, None, None, known.null_count_opt(), false)
+            }
+            Some(Statistics::Double(known)) => {
+                Statistics::double(None, None, None, known.null_count_opt(), false)
+            }
+            _ => return Ok(()),
+        };
+        let metadata = self.closed.metadata.clone().into_builder().set_statistics(unbounded);
+        self.closed.metadata = metadata.build()?;
+        self.closed.column_index = None;
+        Ok(())
     }
 
     /// Appends the column to a row group of its file.
