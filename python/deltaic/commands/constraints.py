@@ -12,7 +12,7 @@ from deltaic.errors import ConstraintViolationError, InvalidArgumentError, Schem
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.nodes import STORED_ALIAS, Scan
 from deltaic.planning.planned import ScanPlan, column_names, resolve_condition
-from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.evolution import nullable_field
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
 from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.null_conditions import null_conditions
@@ -108,9 +108,7 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
         return
     # All columns are nullable here: a scan would fail at the first null in a NOT NULL column, without the
     # number of rows.
-    nullable = Schema(
-        item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in snapshot.schema
-    )
+    nullable = Schema(map(nullable_field, snapshot.schema))
     metadata = replace(snapshot.metadata, schema_string=nullable.to_json())
     scan = Scan(
         store=snapshot.store,

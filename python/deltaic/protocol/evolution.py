@@ -151,12 +151,15 @@ def replaced_schema(data: Schema) -> Schema:
     return strip(data)
 
 
+def nullable_field(item: Field) -> Field:
+    """Returns a field that is nullable at every level."""
+    return item.with_(nullable=True, type=nullable_everywhere(item.type))
+
+
 def nullable_everywhere(data_type: DataType) -> DataType:
     """Makes a type nullable at every level, as required for a field that older files do not have."""
     if isinstance(data_type, Struct):
-        return Struct(
-            item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in data_type.fields
-        )
+        return Struct(map(nullable_field, data_type.fields))
     if isinstance(data_type, Array):
         return Array(nullable_everywhere(data_type.element), True)
     if isinstance(data_type, Map):
@@ -178,7 +181,7 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
         for key, value in clean.metadata.items()
         if key not in (_DEFAULT, *_COMPUTED) and not key.startswith("delta.identity.")
     }  # older rows would not have it
-    return clean.with_(nullable=True, type=nullable_everywhere(clean.type), metadata=metadata)
+    return nullable_field(clean).with_(metadata=metadata)
 
 
 def _merge_fields(

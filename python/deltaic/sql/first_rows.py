@@ -22,7 +22,7 @@ from sqlglot import exp
 from deltaic import _core
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Scan
 from deltaic.planning.opening import OPENED, ROW_ID_FIELDS, SMALL_BYTES, bytes_of_files
-from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.evolution import nullable_field
 from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.query.queries import translate_query
 
@@ -143,9 +143,7 @@ def _copied(
     for item in tree.expressions:
         names += leaf.columns if isinstance(item, exp.Star) else [leaf.schema.field(item.parts[-1].name).name]
     read = tuple(dict.fromkeys(names))
-    result = Schema.of_query(
-        [item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in translated.schema]
-    )
+    result = Schema.of_query(map(nullable_field, translated.schema))
     same = all(
         field.type == leaf.schema.field(name).type != "void"
         for field, name in zip(result, names, strict=True)

@@ -31,7 +31,7 @@ from deltaic.errors import ProtocolError, SchemaMismatchError, UnsupportedFeatur
 from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 from deltaic.protocol.column_mapping import map_fields
-from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.evolution import nullable_field
 from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct
 from deltaic.sql_text import duckdb_name
 
@@ -321,9 +321,7 @@ class LocalEngine:
             raise ValueError("a query reads scans and sources only")
         # Columns and fields of a result are nullable, as in DuckDB: joins and subqueries make nulls of NOT
         # NULL columns. A table that a query creates has no NOT NULL column either, as in delta-spark.
-        nullable = Schema.of_query(
-            [item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in query.schema]
-        )
+        nullable = Schema.of_query(map(nullable_field, query.schema))
         distinct = nullable.distinct()  # the engine names its own columns this way
         typed = held_types(distinct)
         rows = {name: leaf.rows for name, leaf in opened.items()}

@@ -15,7 +15,7 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError, Unsupporte
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import cast_type, format_type
-from deltaic.protocol.evolution import is_number, nullable_everywhere
+from deltaic.protocol.evolution import is_number, nullable_field
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name, user_types_of
 
 # Number type -> types to which its values are cast without loss; and pairs of date and time types that are
@@ -55,9 +55,7 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
 def _nullable(frame: Any) -> Schema:
     """Returns the frame's schema with all fields nullable: Spark infers NOT NULL for some columns, but a
     table that is created from a DataFrame accepts nulls, as in delta-spark."""
-    return Schema(
-        [field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)]
-    )
+    return Schema(map(nullable_field, described(frame)))
 
 
 def _is_frame(data: Any) -> bool:

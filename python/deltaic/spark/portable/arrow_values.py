@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from deltaic.engine.spark.types import spark_struct, users_metadata
 from deltaic.protocol.column_mapping import map_fields
-from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.evolution import nullable_field
 from deltaic.protocol.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -29,12 +29,7 @@ def delta_schema(schema: StructType) -> Schema:
 def written_schema(schema: StructType) -> Schema:
     """Returns the columns of a table that is created from a DataFrame. All are nullable, as in delta-spark,
     because rows that are appended later may have nulls."""
-    return Schema(
-        [
-            _shown(item).with_(nullable=True, type=nullable_everywhere(_shown(item).type))
-            for item in delta_schema(schema)
-        ]
-    )
+    return Schema(nullable_field(_shown(item)) for item in delta_schema(schema))
 
 
 def _shown(item: Field) -> Field:
