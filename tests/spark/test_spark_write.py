@@ -20,6 +20,7 @@ import deltaic
 import deltaic.spark
 from deltaic import CommitOptions, DeltaTable, ParquetOptions
 from deltaic.errors import (
+    ConcurrentAppendException,
     ConstraintViolationError,
     InvalidArgumentError,
     SchemaMismatchError,
@@ -435,3 +436,43 @@ def test_a_frame_that_was_written_reads_the_newest_version_afterwards(spark: Any
         assert (len(frame.collect()), frame.count()) == (10 - number, 10 - number)
     table.refresh()
     assert table.scan().count() == 10 - len(writes)
+
+
+def test_only_rows_of_other_tables_are_blind_appends(session: Any, tmp_path: Path) -> None:
+    own, other = (f"delta.`{deltaic.write(tmp_path / name, {'id': [1, 2]}).location}`" for name in "tu")
+    frame = session.read.format("delta").load(str(tmp_path / "t"))
+    merge = "MERGE INTO {own} USING (SELECT id + 9 AS id FROM {source}) s ON {own}.id = s.id"
+    frame.createOrReplaceTempView("own_rows")
+    blind = {
+        f"INSERT INTO {own} VALUES (3L)": True,
+        f"INSERT INTO {own} SELECT * FROM {other}": True,
+        f"INSERT INTO {own} SELECT * FROM {own} VERSION AS OF 0": True,
+        f"INSERT INTO {own} SELECT id FROM {own} WHERE id = 1": False,
+        f"INSERT INTO {own} SELECT (SELECT max(id) FROM {own}) + 1": False,
+        f"INSERT INTO {own} SELECT * FROM {other} WHERE id IN (SELECT id FROM own_rows)": False,
+        f"WITH c AS (SELECT * FROM {own}) INSERT INTO {own} SELECT * FROM c LIMIT 1": False,
+        f"{merge.format(own=own, source=own)} WHEN NOT MATCHED THEN INSERT *": False,
+    }
+    for statement in blind:
+        session.sql(statement).collect()
+    frame.limit(1).write.format("delta").mode("append").save(str(tmp_path / "t"))
+    history = DeltaTable(tmp_path / "t").history()
+    found = [entry["isBlindAppend"] for entry in reversed(history)]
+    assert found == [True, *blind.values(), False]
+
+
+def test_own_rows_that_change_meanwhile_are_a_conflict(session: Any, tmp_path: Path) -> None:
+    from pyspark.sql.functions import udf
+
+    table = deltaic.write(tmp_path / "t", {"id": [1, 2]})
+    path = table.location
+
+    def appended(number):  # type: ignore[no-untyped-def]  # Spark warns of a hint that is no pandas type
+        deltaic.write(path, {"id": [number + 1]}, mode="append")  # while the statement runs
+        return number + 1
+
+    frame = session.read.format("delta").load(path).selectExpr("max(id) AS id")
+    frame = frame.select(udf(appended, "long")("id"))
+    with pytest.raises(ConcurrentAppendException):
+        frame.toDF("id").write.format("delta").mode("append").save(path)
+    assert sorted(DeltaTable(path).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]

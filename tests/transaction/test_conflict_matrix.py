@@ -40,23 +40,25 @@ from deltaic.errors import (
 
 # Where deletion vectors are written.
 BY_VECTORS = """
-winner    overlap  | append  delete    update    merge     upsert    optimize  replace   overwrite  alter
-append    far      | ok      ok        ok        ok        ok        ok        ok        CA,ok,ok   ok
-append    near     | ok      ok        ok        ok        ok        ok        ok        CA,ok,ok   ok
-append    same     | ok      CA,ok,ok  CA,ok,ok  CA,ok,ok  CA,ok,ok  ok        CA,ok,ok  CA,ok,ok   ok
-delete    far      | ok      ok        ok        ok        ok        ok        ok        DR         ok
-delete    near     | ok      ok        ok        ok        ok        DD        ok        DR         ok
-delete    same     | ok      ok        DR        DR        DR        DD        DR        DR         ok
-update    far      | ok      ok        ok        ok        ok        ok        ok        CA,CA,DR   ok
-update    near     | ok      ok        ok        ok        ok        DD        ok        CA,CA,DR   ok
-update    same     | ok      CA,CA,DR  CA,CA,DR  CA,CA,DR  CA,CA,DR  DD        CA,CA,DR  CA,CA,DR   ok
-merge     far      | ok      ok        ok        ok        ok        ok        ok        CA,CA,DR   ok
-merge     near     | ok      ok        ok        ok        ok        DD        ok        CA,CA,DR   ok
-merge     same     | ok      CA,CA,DR  CA,CA,DR  CA,CA,DR  CA,CA,DR  DD        CA,CA,DR  CA,CA,DR   ok
-optimize  far      | ok      ok        ok        ok        ok        ok        ok        CA,CA,DR   ok
-optimize  near     | ok      DR        DR        DR        DR        DD        DR        CA,CA,DR   ok
-overwrite same     | ok      DR        DR        DR        DR        DD        DR        CA,CA,DR   ok
-alter     far      | MC      MC        MC        MC        MC        MC        MC        MC         MC
+winner    overlap  | append delete   update   merge    upsert   optimize replace  overwrite alter copy
+append    far      | ok     ok       ok       ok       ok       ok       ok       CA,ok,ok  ok    ok
+append    near     | ok     ok       ok       ok       ok       ok       ok       CA,ok,ok  ok    ok
+append    same     | ok     CA,ok,ok CA,ok,ok CA,ok,ok CA,ok,ok ok       CA,ok,ok CA,ok,ok  ok    CA,ok,ok
+delete    far      | ok     ok       ok       ok       ok       ok       ok       DR        ok    ok
+delete    near     | ok     ok       ok       ok       ok       DD       ok       DR        ok    DR
+delete    same     | ok     ok       DR       DR       DR       DD       DR       DR        ok    DR
+update    far      | ok     ok       ok       ok       ok       ok       ok       CA,CA,DR  ok    ok
+update    near     | ok     ok       ok       ok       ok       DD       ok       CA,CA,DR  ok    DR
+update    same     | ok     CA,CA,DR CA,CA,DR CA,CA,DR CA,CA,DR DD       CA,CA,DR CA,CA,DR  ok    CA,CA,DR
+merge     far      | ok     ok       ok       ok       ok       ok       ok       CA,CA,DR  ok    ok
+merge     near     | ok     ok       ok       ok       ok       DD       ok       CA,CA,DR  ok    DR
+merge     same     | ok     CA,CA,DR CA,CA,DR CA,CA,DR CA,CA,DR DD       CA,CA,DR CA,CA,DR  ok    CA,CA,DR
+optimize  far      | ok     ok       ok       ok       ok       ok       ok       CA,CA,DR  ok    ok
+optimize  near     | ok     DR       DR       DR       DR       DD       DR       CA,CA,DR  ok    ok
+overwrite same     | ok     DR       DR       DR       DR       DD       DR       CA,CA,DR  ok    DR
+alter     far      | MC     MC       MC       MC       MC       MC       MC       MC        MC    MC
+copy      far      | ok     ok       ok       ok       ok       ok       ok       CA,CA,ok  ok    ok
+copy      same     | ok     CA,CA,ok CA,CA,ok CA,CA,ok CA,CA,ok ok       CA,CA,ok CA,CA,ok  ok    CA,CA,ok
 """
 
 # For rewriting commands: two commands that touch one file conflict, whichever rows they change.
@@ -128,6 +130,11 @@ def upsert(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) ->
     )
 
 
+def copy(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
+    """Appends the table's own row once more: no blind append."""
+    return deltaic.write(table, table.scan(where=f"id = {target[0]}"), mode="append", commit=commit)
+
+
 def optimize(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
     return table.optimize.compact(f"part = '{target[1]}'", commit=commit)
 
@@ -148,7 +155,7 @@ def alter(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> 
 
 COMMANDS: dict[str, Callable[[DeltaTable, tuple[int, str], CommitOptions], Any]] = {
     each.__name__: each
-    for each in (append, delete, update, merge, upsert, optimize, replace, overwrite, alter)
+    for each in (append, delete, update, merge, upsert, optimize, replace, overwrite, alter, copy)
 }
 
 
@@ -164,6 +171,8 @@ def after(before: Rows, command: str, target: tuple[int, str]) -> Rows:
         left += Counter((row[0], row[1], row[2] + (1 if command == "update" else 2)) for row in hit)
     elif command == "upsert":
         left += Counter([*((*row[:2], 9) for row in hit), (target[0] + 1000, target[1], 9)])
+    elif command == "copy":
+        left += Counter(hit)
     elif command == "replace":
         left[(*target, 8)] += 1
     elif command == "overwrite":
@@ -256,7 +265,8 @@ def check_line(
 def after_both(won: Rows, winner: str, loser: str, target: tuple[int, str]) -> Rows:
     """Returns the rows after both commands. A loser that read did not see a row that the winner appended: the
     row is neither changed nor replaced."""
-    unseen = Counter([(*target, 7)]) if winner == "append" else Counter[tuple[int, str, int]]()
+    appended = {"append": [(*target, 7)], "copy": [(*target, 0)]}
+    unseen = Counter(appended.get(winner, []))
     return after(won - unseen, loser, (LOSERS_ROW, "a")) + unseen
 
 

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deltaic.commands.store_assignment import Casting, assigned
+from deltaic.commands import defaults
+from deltaic.commands.store_assignment import Casting, assigned, same_type, stored_type
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, most_similar, shown
-from deltaic.plan.expression import Expression, null
+from deltaic.plan.expression import Expression, column, null
 from deltaic.plan.literal import lit
+from deltaic.plan.nodes import Data, Plan, Project
+from deltaic.planning.literals import is_utc
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path
 
 if TYPE_CHECKING:
@@ -242,3 +245,31 @@ def unqualified(parts: tuple[str, ...], schema: Schema, alias: str) -> tuple[str
 def _twice(key: str, before: tuple[str, ...], path: tuple[str, ...]) -> InvalidArgumentError:
     error = InvalidArgumentError("a column is assigned twice, or as a whole and in part", found=repr(key))
     return error.with_values(columns=(".".join(before), ".".join(path)))
+
+
+def cast_columns(
+    rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None, fills: bool
+) -> Plan:
+    """Casts the source's columns to the table's types by store assignment, like UPDATE and MERGE. Without
+    `casting`, only casts are made that depend on the time zone, such as a timestamp without a zone in a
+    column with one."""
+    if casting is None and is_utc(engine.time_zone):  # Rust makes these conversions in UTC, without a query
+        return rows
+    columns, scope, is_cast = [], {source.alias: source.schema}, False
+    defaulted = [
+        item.name for item in schema if source.schema.get(item.name) is None and defaults.KEY in item.metadata
+    ]
+    for name in (*source.schema.names, *defaulted):
+        of_table, of_source = schema.get(name), source.schema.get(name)
+        value = column(source.alias, of_source or schema.field(name))
+        if of_table is not None and of_source is not None:
+            target = stored_type(of_source.type, of_table.type, casting)
+            if not same_type(of_source.type, target):
+                value, is_cast = (
+                    assigned(
+                        engine, value, target, (of_table.name,), scope, casting or "strict", fills=fills
+                    ),
+                    True,
+                )
+        columns.append((name, value))
+    return Project(rows, tuple(columns), source.alias) if is_cast else rows

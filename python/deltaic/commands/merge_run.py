@@ -37,7 +37,7 @@ from deltaic.commands.phase_times import PhaseTimes
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import COUNT, Expression, Pieces, column
 from deltaic.plan.nodes import Aggregate, Data, Join, Plan
-from deltaic.planning.planned import column_names, reads_table
+from deltaic.planning.planned import column_names, own_reads, reads_table
 from deltaic.protocol import change_feed
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.evolution import can_store
@@ -59,7 +59,9 @@ class Run:
         self.times = PhaseTimes()
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
         self.t, self.s = spec.target_alias, spec.source_alias
-        source = _with_variants(engine.source(spec.source, self.s), snapshot.schema, engine)
+        given = engine.source(spec.source, self.s)
+        self.source_reads = own_reads(given.reads, snapshot)
+        source = _with_variants(given, snapshot.schema, engine)
         self.source_schema = source.schema
         widen = snapshot.properties.type_widening
         self.protocol, self.metadata, self.schema = snapshot.protocol, snapshot.metadata, snapshot.schema
@@ -213,6 +215,8 @@ class Run:
             None if reads_itself else self.matches.planned.predicate,
             rows_only=not reads_itself and self._changes_all_matches,
         )
+        for predicate in self.source_reads:
+            self.transaction.read(predicate)
 
     def _write(self, new: list[Plan], changed_rows: _core.RowIds, target: WriteTarget) -> FileChanges:
         """Stages the definition, writes the new rows, and marks the old ones."""

@@ -54,6 +54,8 @@ _PARTS = {
     "double": (30, 15),
 }
 """Number type -> precision and scale of the decimal as which Spark counts it."""
+_ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
+"""Conversions of types, from and to, that depend on the time zone."""
 _UP_CASTS = {
     ("date", "timestamp"),
     ("date", "timestamp_ntz"),
@@ -383,6 +385,18 @@ def _is_wider(source: str, target: str) -> bool:
 def _holds(digits: tuple[int, int], others: tuple[int, int]) -> bool:
     """True if a decimal of the precision and scale `others` holds each one of `digits`."""
     return others[1] >= digits[1] and others[0] - others[1] >= digits[0] - digits[1]
+
+
+def stored_type(source: DataType, target: DataType, casting: Casting | None) -> DataType:
+    """Returns the type to which a written column of the type `source` is cast for a column of the type
+    `target`. Without `casting`, only those of its dates and timestamps change whose conversion depends on the
+    time zone. Void columns, and variants in Arrow, which are structs of two parts, are stored without a
+    cast."""
+    if target == "void" or (target == "variant" and isinstance(source, Struct)):
+        return source
+    if casting is not None:
+        return target
+    return evolution.retyped(source, target, lambda before, after: (before, after) in _ZONED)
 
 
 def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Schema:

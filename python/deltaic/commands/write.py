@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants, replacement
+from deltaic.commands.assignment import cast_columns
 from deltaic.commands.create import check_rules, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import staging, total_size
-from deltaic.commands.store_assignment import Casting, as_cast, assigned, check_types, same_type
+from deltaic.commands.store_assignment import as_cast, check_types
 from deltaic.commands.write_job import Write
 from deltaic.engine.exporters import is_replayable
 from deltaic.errors import (
@@ -31,28 +32,27 @@ from deltaic.errors import (
     UnsupportedFeatureError,
 )
 from deltaic.log.snapshot import Snapshot
-from deltaic.plan.expression import column
-from deltaic.plan.nodes import Project
-from deltaic.planning.literals import is_utc
-from deltaic.planning.planned import check_of_partitions
+from deltaic.planning.planned import check_of_partitions, own_reads
 from deltaic.protocol import clustering, definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
-from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text
+from deltaic.protocol.schema import Field, Schema, path_text
 from deltaic.protocol.widening import is_upcast, is_widening
 from deltaic.transaction.checks import check_mapped_feed
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine, StoreAssignment, WriteTarget
-    from deltaic.plan.nodes import Data, Plan
-
-_ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
+    from deltaic.plan.nodes import Data, Plan, TableRead
 
 
 class NewRows(Interface):
     """Interface of the new rows of a write."""
+
+    @property
+    def reads(self) -> tuple[TableRead, ...]:
+        """The tables from which the rows come."""
 
     def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
         """Returns the protocol and metadata that the rows require."""
@@ -67,6 +67,7 @@ class _Source:
     def __init__(self, engine: Engine, data: Any, job: Write) -> None:
         self._engine, self._replayable = engine, is_replayable(data)
         self._source = engine.source(data, "s", rounding=job.casting is not None)
+        self.reads = self._source.reads
 
     def hold(self, held: ExitStack, alias: str) -> Data:
         """Computes the rows once until the end of `held`, as they are read several times, and returns them
@@ -103,6 +104,7 @@ class TaskFiles:
     protocol: Protocol
     metadata: Metadata
     adds: pa.Table
+    reads: tuple[TableRead, ...] = ()
 
     def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
         return self.protocol, self.metadata
@@ -171,6 +173,8 @@ def write(
     if job.defines or job.replaces_definition:
         check_rules(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
+    for predicate in own_reads((*rows.reads, *job.reads), snapshot):
+        transaction.read(predicate, rows_only=True)
     with ExitStack() as held, staging(transaction):
         replaced = _replaced_by(transaction, snapshot, engine, rows, job, held)
         adds = rows.files(transaction, protocol, metadata, job)
@@ -237,7 +241,9 @@ def _new_rows(
     rules = generated.rules_of({name: text for name, text in texts.items() if name not in missing})
     rules += invariants.rules_of(metadata, schema, engine)
     rules += invariants.rules_of_where(job, schema, engine)
-    rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills)
+    rows = cast_columns(
+        defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills
+    )
     columns = _numbered_columns(source.schema, protocol, schema)
     # Generated and identity columns are null here, as they are computed below.
     later = {*missing, *(field.name for field in columns)}
@@ -256,46 +262,6 @@ def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> lis
     names = [name for name in columns if source.get(name) is not None]
     identity.check_inserted(columns, names)
     return [field for name, field in columns.items() if name not in names]
-
-
-def _cast(
-    rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None, fills: bool
-) -> Plan:
-    """Casts the source's columns to the table's types by store assignment, like UPDATE and MERGE. Without
-    `casting`, only casts are made that depend on the time zone, such as a timestamp without a zone in a
-    column with one."""
-    if casting is None and is_utc(engine.time_zone):  # Rust makes these conversions in UTC, without a query
-        return rows
-    columns, scope, is_cast = [], {source.alias: source.schema}, False
-    defaulted = [
-        item.name for item in schema if source.schema.get(item.name) is None and defaults.KEY in item.metadata
-    ]
-    for name in (*source.schema.names, *defaulted):
-        of_table, of_source = schema.get(name), source.schema.get(name)
-        value = column(source.alias, of_source or schema.field(name))
-        if of_table is not None and of_source is not None and _needs_cast(of_source.type, of_table.type):
-            target = of_table.type if casting is not None else _zoned(of_source.type, of_table.type)
-            if not same_type(of_source.type, target):
-                value, is_cast = (
-                    assigned(
-                        engine, value, target, (of_table.name,), scope, casting or "strict", fills=fills
-                    ),
-                    True,
-                )
-        columns.append((name, value))
-    return Project(rows, tuple(columns), source.alias) if is_cast else rows
-
-
-def _needs_cast(source: DataType, target: DataType) -> bool:
-    """False for void columns, and for variants in Arrow, which are structs of two parts: they are stored
-    without a cast."""
-    return target != "void" and not (target == "variant" and isinstance(source, Struct))
-
-
-def _zoned(source: DataType, target: DataType) -> DataType:
-    """Replaces dates and timestamps in the type `source` by those of `target` if the conversion depends on
-    the time zone."""
-    return evolution.retyped(source, target, lambda before, after: (before, after) in _ZONED)
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:
@@ -327,8 +293,6 @@ def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: W
     if metadata != snapshot.metadata:
         transaction.set_metadata(metadata)
     _stage_clustering(transaction, snapshot, metadata, job)
-    if snapshot.location.rstrip("/") in job.sources:
-        transaction.read()
     transaction.expect(Change.ADD)
     return transaction
 

@@ -15,6 +15,7 @@ from deltaic.commands.marking import rows_of, total_size
 from deltaic.commands.store_assignment import Casting
 from deltaic.errors import InvalidArgumentError
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.plan.nodes import TableRead
 from deltaic.protocol.actions import Metadata
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Write:
     `fills`: True to set fields that cast structs lack to null.
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
-    `sources`: locations of tables from which the rows come. A write of a table's own rows is no blind append.
+    `reads`: for a batch of a stream, the tables from which its rows come.
     `replacement`: for an overwrite, which rows it replaces; None for all rows, or those of `where`.
     `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else
         this is an error."""
@@ -73,7 +74,7 @@ class Write:
     fills: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
-    sources: frozenset[str] = frozenset()
+    reads: tuple[TableRead, ...] = ()
     replacement: Replacement | None = None
     fills_partitions: bool = False
 

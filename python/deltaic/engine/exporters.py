@@ -43,8 +43,7 @@ def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
         raise InvalidTypeError("not a source of rows", found=type(data).__name__, expected=EXPECTED)
     if _instance(data, "polars", "LazyFrame"):
         return _of_lazy_frame(data, failure)
-    if type(data).__name__ == "DeltaTable" and hasattr(data, "scan"):
-        data = data.scan()
+    data = rows_of(data)
     if _instance(data, "polars", "DataFrame"):
         _refuse_types_without_arrow(data.schema)
     if isinstance(data, pa.RecordBatch) or (
@@ -72,6 +71,11 @@ def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
         raise InvalidTypeError("not a source of rows", found=type(data).__name__, expected=EXPECTED)
     reader = _from_batches(data, failure)
     return reader, reader.schema
+
+
+def rows_of(data: Any) -> Any:
+    """Returns the rows of a DeltaTable, and any other data unchanged."""
+    return data.scan() if type(data).__name__ == "DeltaTable" and hasattr(data, "scan") else data
 
 
 def is_duckdb_relation(data: Any) -> bool:

@@ -28,6 +28,7 @@ from deltaic.engine.exporters import (
 )
 from deltaic.engine.limits import CheckedValues, check_columns, value_checks
 from deltaic.errors import InvalidArgumentError
+from deltaic.plan.nodes import TableRead
 from deltaic.protocol.schema import Schema, primitive_types
 
 MAX_BUFFERED_BYTES = 32 * 2**20
@@ -38,11 +39,12 @@ file."""
 @dataclass(frozen=True)
 class Source:
     """`open` gives a new stream of all rows, in Delta's types. `failure`: the error that the user's code
-    raised."""
+    raised. `reads`: the tables from which `Rows` come."""
 
     schema: Schema
     open: Callable[[], Any]
     failure: Failure = field(default_factory=Failure)
+    reads: tuple[TableRead, ...] = ()
 
 
 def read_source(data: Any, *, rounding: bool = False) -> Source:
@@ -55,6 +57,7 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
     failure = Failure()
     check_unread(data)
     exporter, arrow_schema = exporter_of(data, failure)
+    reads = getattr(exporter, "_reads", ())
     _refuse_twins(arrow_schema.names)
     check_columns(arrow_schema)
     schema = _with_variants(Schema.from_arrow(arrow_schema), getattr(exporter, "schema", None))
@@ -68,7 +71,7 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
         started(data)
         return _core.conform(exporter, table_schema, unique_keys=True)
 
-    return Source(schema, opened, failure)
+    return Source(schema, opened, failure, reads)
 
 
 def _with_variants(schema: Schema, of_rows: Any) -> Schema:

@@ -90,14 +90,27 @@ class Scan:
     as_stored: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class TableRead:
+    """The read of a table from which rows come.
+
+    `version`: the version that is read; None for the newest one when the rows are computed.
+    `predicate`: true for each row of the table on which the rows depend; None if they depend on all."""
+
+    location: str
+    version: int | None = None
+    predicate: _core.Predicate | None = None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data:
     """Rows that an engine already has, or that a caller passed to it. `handle`: the engine's own object for
-    them."""
+    them. `reads`: the tables from which they come, as far as the engine knows them."""
 
     handle: Any
     schema: Schema
     alias: str
+    reads: tuple[TableRead, ...] = ()
     release: Callable[[], None] | None = field(default=None, repr=False)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
     from deltaic.plan.expression import Expression
+    from deltaic.plan.nodes import TableRead
 
 NON_DETERMINISTIC = (
     *("monotonically_increasing_id", "rand", "randn", "random", "randstr"),
@@ -269,6 +270,18 @@ def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
             expected="no subquery over this table in a change that follows another one",
         )
     return reads
+
+
+def own_reads(reads: Iterable[TableRead], snapshot: Snapshot) -> list[_core.Predicate | None]:
+    """Selects the reads of the table itself at the version from which a transaction starts. Returns the
+    predicate of each, or None for one of the whole table. Rows of a former version do not depend on what
+    happens to the table."""
+    return [
+        read.predicate
+        for read in reads
+        if read.location.rstrip("/") == snapshot.location.rstrip("/")
+        and read.version in (None, snapshot.version)
+    ]
 
 
 def resolve_condition(

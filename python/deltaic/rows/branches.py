@@ -20,7 +20,7 @@ class BranchRows(Rows):
     columns and fields."""
 
     def __init__(self, whole: Rows, schema: Schema) -> None:
-        super().__init__(schema, self._open)
+        super().__init__(schema, self._open, reads=whole._reads)
         self._all = whole
 
     def _open(self) -> pa.RecordBatchReader:

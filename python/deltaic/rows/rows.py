@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+
+    from deltaic.plan.nodes import TableRead
 else:
     from deltaic.deferred import pyarrow as pa
 
@@ -99,10 +101,12 @@ class Rows(Replayable):
         schema: Schema,
         open: Callable[[], pa.RecordBatchReader],
         collect: Callable[[], pa.Table] | None = None,
+        reads: tuple[TableRead, ...] = (),
     ) -> None:
         """`open`: opens a reader of the rows. `collect`: returns all rows at once, if that is cheaper than
-        batch by batch."""
-        self._schema = schema
+        batch by batch. `reads`: the tables from which the rows come; a write to one of them depends on
+        it."""
+        self._schema, self._reads = schema, reads
         self._cancellation = Cancellation()
         self._open_reader = self._cancellation.started_by(open)
         self._collect = self._cancellation.started_by(collect or (lambda: open().read_all()))

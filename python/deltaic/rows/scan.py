@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError
+from deltaic.plan.nodes import TableRead
 from deltaic.planning.columns import narrowed, resolve_columns, united
 from deltaic.planning.opening import open_scan, with_predicate
 from deltaic.planning.planned import ScanPlan, live_rows, plan
@@ -63,7 +64,9 @@ class _ScanRows(Rows):
     def __init__(
         self, schema: Schema, planned: ScanPlan, engine: Engine, names: tuple[str, ...], limit: int | None
     ) -> None:
-        super().__init__(schema, self._open, self._whole)
+        snapshot = planned.snapshot
+        read = TableRead(snapshot.location, snapshot.version, planned.predicate)
+        super().__init__(schema, self._open, self._whole, (read,))
         self._planned, self._engine, self._names, self._limit = planned, engine, names, limit
 
     @cached_property

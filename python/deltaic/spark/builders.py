@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, session_of
+from deltaic.plan.nodes import TableRead
 from deltaic.spark import patches
 
 FORMATS = frozenset({"delta", "deltaic"})
@@ -28,7 +29,7 @@ class BuilderState:
 
     `properties`: table properties of DataFrameWriterV2. `refused`: the name of a call that a Delta table does
     not support, such as bucketBy. `streaming`: what `commitInfo` says of the query whose batch is written.
-    `sources`: locations of the tables that this query reads.
+    `reads`: the tables that this query reads.
     `new`: a table by name that the query of a stream creates before its first batch, unless it exists.
     `calls`: name, positional and named arguments of each call of _REPEATED.
     """
@@ -43,7 +44,7 @@ class BuilderState:
         self.properties: dict[str, str] = {}
         self.refused: str | None = None
         self.streaming: dict[str, Any] | None = None
-        self.sources: frozenset[str] = frozenset()
+        self.reads: tuple[TableRead, ...] = ()
         self.new: Any = None
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 

@@ -84,7 +84,7 @@ def write_frame(
         same_types=not casts,
         fills=by_name or state.streaming is not None,
         streaming=state.streaming,
-        sources=state.sources,
+        reads=state.reads,
         fills_partitions=fills_partitions,
     )
     if job.replacement is not None:

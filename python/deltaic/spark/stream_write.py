@@ -16,6 +16,7 @@ from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log.store import open_store
+from deltaic.plan.nodes import TableRead
 from deltaic.protocol.partitioning import partition_columns
 from deltaic.spark.builders import BuilderState
 from deltaic.spark.frame_writes import options_of, write_frame
@@ -74,7 +75,7 @@ def batch_writer(
         partition_columns(written_schema(frame.schema), state.partition_by)  # raises its errors
     if has_jvm(spark):
         # The plan of a batch does not name its tables, so they are those of the query's plan.
-        batch_state.sources = locations_of(frame)
+        batch_state.reads = tuple(map(TableRead, locations_of(frame)))
         return BatchWriter(batch_state, output), checkpoint
     place = next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}"
     return BatchWriter(batch_state, output, place), {"checkpointLocation": place}
@@ -99,7 +100,7 @@ class BatchWriter:
         if self.output == "complete":
             job.put({"partitionOverwriteMode": "static", "replaceWhere": None})
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
-        job.sources = self.state.sources
+        job.reads = self.state.reads
         job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
         write_frame(batch, job, _MODES[self.output], casts=True)
 

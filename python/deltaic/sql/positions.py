@@ -69,7 +69,7 @@ def placed(
         )
         return pa.RecordBatchReader.from_batches(schema, (_viewed(batch, schema) for batch in reader))
 
-    return Rows(fields, opened)
+    return Rows(fields, opened, reads=rows._reads)
 
 
 def named_columns(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic.deferred import load
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.plan.nodes import Data, TableRead
 from deltaic.planning.columns import check_has_columns
 from deltaic.rows.rows import Rows, ScanReport
 from deltaic.spark_sql.text_cache import TextCache
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from deltaic import _core
     from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation
     from deltaic.log.snapshot import Snapshot
-    from deltaic.plan.nodes import Data, Scan
+    from deltaic.plan.nodes import Scan
     from deltaic.planning.planned import ScanPlan
     from deltaic.protocol.schema import Schema
     from deltaic.rows.query_report import QueryReport
@@ -91,7 +92,9 @@ def query(text: str, tables: Tables) -> Rows:
         ((_, snapshot),) = scans.values()
         if (rows := snapshot.core.num_records) is not None:
             relation = first_rows.counted(relation, rows)
-    return _QueryRows(engine, relation, scans)
+    reads = [TableRead(snapshot.location, snapshot.version) for _, snapshot in scans.values()]
+    reads += [read for leaf in leaves.values() if isinstance(leaf, Data) for read in leaf.reads]
+    return _QueryRows(engine, relation, scans, tuple(reads))
 
 
 @dataclass(frozen=True)
@@ -125,13 +128,20 @@ class _ParsedQuery:
 
 class _QueryRows(Rows):
     """The rows of a query. `scans`: by the name of its leaf, alias and snapshot of each mention of a Delta
-    table."""
+    table. `reads`: as for `Rows`."""
 
     def __init__(
-        self, engine: LocalEngine, relation: LocalRelation, scans: Mapping[str, tuple[str, Snapshot]]
+        self,
+        engine: LocalEngine,
+        relation: LocalRelation,
+        scans: Mapping[str, tuple[str, Snapshot]],
+        reads: tuple[TableRead, ...],
     ) -> None:
         super().__init__(
-            relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation)
+            relation.schema,
+            lambda: engine.to_arrow(relation),
+            lambda: engine.to_table(relation),
+            reads,
         )
         self._scans = scans
 

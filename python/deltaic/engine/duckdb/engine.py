@@ -187,7 +187,8 @@ class LocalEngine:
             work.streams.append(source.failure)
             return _tracked(work, source.open())
 
-        return Data(handle=LocalRelation(source.schema, opened), schema=source.schema, alias=alias)
+        handle = LocalRelation(source.schema, opened)
+        return Data(handle=handle, schema=source.schema, alias=alias, reads=source.reads)
 
     def conform(self, data: Plan, schema: Schema) -> Data:
         relation, table_schema = self.run(data), _core.TableSchema(schema.to_json())

@@ -200,13 +200,12 @@ class SparkEngine:
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
         with named_errors():
             frame, schema, size = frame_of(self.spark, data, rounding)
-            is_given = frame is data
-            frame = self.session.same_frame(frame) if is_given else frame
+            given = frame is data
+            frame = self.session.same_frame(frame) if given else frame
+            reads = self.session.reads_of(data)
             local, plain = self.session.is_local(frame), Schema(map(bare, schema))
-            relation = SparkRelation(
-                frame, plain, bytes=size, on_driver=local, partitioned=is_given and not local
-            )
-        return Data(handle=relation, schema=schema, alias=alias)
+            rows = SparkRelation(frame, plain, bytes=size, on_driver=local, partitioned=given and not local)
+        return Data(handle=rows, schema=schema, alias=alias, reads=reads)
 
     def conform(self, data: Plan, schema: Schema) -> Data:
         relation = self.run(data)

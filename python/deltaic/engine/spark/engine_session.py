@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from deltaic.engine.exporters import rows_of
 from deltaic.engine.spark.native.jvm import Jvm
-from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimized_plan, same_frame
+from deltaic.engine.spark.native.session import (
+    analyzed_plan,
+    is_classic_frame,
+    is_local,
+    locations_of,
+    optimized_plan,
+    same_frame,
+)
 from deltaic.engine.spark.read_path import ReadPath
+from deltaic.plan.nodes import TableRead
 
 ROWS_SETTING = "spark.deltaic.driverRows"
 """Setting: maximum number of rows that a command collects to the driver, where it then groups, joins and
@@ -66,6 +75,17 @@ class EngineSession:
         """Returns another DataFrame of the same plan, or on the public path, which keeps no plan, the
         frame."""
         return self.read_path.planned("another frame of a plan", lambda: same_frame(frame), lambda: frame)
+
+    def reads_of(self, data: Any) -> tuple[TableRead, ...]:
+        """Returns the tables from which rows come that a caller passes. For a DataFrame these are the tables
+        that it reads, also in subqueries, without Delta tables at a version; the public path, which keeps no
+        plan, knows none."""
+        if not is_classic_frame(data):
+            return getattr(rows_of(data), "_reads", ())
+        locations = self.read_path.planned(
+            "which tables rows come from", lambda: locations_of(data), frozenset[str]
+        )
+        return tuple(map(TableRead, locations))
 
     def size_of(self, frame: Any) -> int | None:
         """Returns Spark's estimate of a frame's bytes; None on the public path."""

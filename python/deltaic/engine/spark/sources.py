@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaic.engine.engine import Replayable
+from deltaic.engine.exporters import rows_of
 from deltaic.engine.source import read_source
 from deltaic.engine.spark.lowering import with_columns
 from deltaic.engine.spark.types import described, nullable_inside, to_spark
@@ -66,7 +67,7 @@ def _is_frame(data: Any) -> bool:
 
 def _own_frame(data: Any) -> Any | None:
     """Returns the DataFrame of a table that is opened on Spark, or of a scan of one; None for other data."""
-    rows = data.scan() if type(data).__name__ == "DeltaTable" and hasattr(data, "scan") else data
+    rows = rows_of(data)
     if not isinstance(rows, Replayable):
         return None
     try:

@@ -47,12 +47,13 @@ def analyzed_plan(frame: Any) -> Any:
 
 
 def locations_of(frame: Any) -> frozenset[str]:
-    """Returns the locations of the tables and files that a DataFrame reads, without those of its subqueries
-    and of Delta tables at a version."""
-    leaves = analyzed_plan(frame).collectLeaves()
+    """Returns the locations of the tables and files that a DataFrame reads, also in subqueries, without those
+    of Delta tables at a version."""
+    plan = analyzed_plan(frame)
     relations = [
         leaf.relation()
-        for leaf in map(leaves.apply, range(leaves.size()))
+        for each in (plan, *_items(plan.subqueriesAll()))
+        for leaf in _items(each.collectLeaves())
         if leaf.nodeName() == "LogicalRelation"
     ]
     return frozenset(
