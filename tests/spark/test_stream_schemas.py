@@ -232,6 +232,27 @@ def test_entries_are_files_of_delta_spark(session: Any, tmp_path: Path) -> None:
     assert json.loads(values["partitionSchemaJson"]) == {"type": "struct", "fields": []}
     assert values["tableConfigurations"] == dict(follower.table.metadata.configuration)
     assert json.loads(values["protocolJson"]).keys() == {"protocol"}
+    assert values["sourceMetadataPath"] == f"file:{follower.checkpoint}/sources/0"
+
+
+def test_each_source_of_a_query_has_its_own_log(session: Any, tmp_path: Path) -> None:
+    """The path of a source's metadata is that which Spark gives to a source of delta-spark."""
+    follower = Follower(session, tmp_path)
+    reader = session.readStream.format("delta").option("schemaTrackingLocation", str(follower.checkpoint))
+    one, two = (
+        reader.option("streamingSourceTrackingId", name).load(str(tmp_path / "t")) for name in ("one", "two")
+    )
+    query = (
+        one.union(session.readStream.format("rate").load().selectExpr("1", "'rate'")).union(two).union(one)
+    )
+    query = query.writeStream.format("noop").option("checkpointLocation", str(follower.checkpoint))
+    query.trigger(availableNow=True).start().awaitTermination(60)
+    found = {}
+    for name in ("one", "two"):
+        file = follower.checkpoint / f"_schema_log_{follower.table.metadata.id}_{name}" / "0"
+        found[name] = json.loads(file.read_text().split("\n")[1])["sourceMetadataPath"]
+    root = f"file:{follower.checkpoint}/sources"
+    assert found == {"one": f"{root}/0", "two": f"{root}/2"}
 
 
 def test_a_query_that_dies_before_it_has_noted_a_change(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ Source: delta-io/delta, DeltaSourceMetadataTrackingLog.scala and SchemaTrackingL
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 
@@ -141,11 +141,13 @@ class SchemaLog:
     """The entries in `store`, the folder of one source.
 
     `current`: the newest entry, or None. `previous`: the one whose columns the stream had before, or None.
-    `allowed`: the kinds of changes (RENAME, DROP, TYPE) that the user allows."""
+    `allowed`: the kinds of changes (RENAME, DROP, TYPE) that the user allows. `source`: returns the path of
+    the source's metadata in the stream's checkpoint, empty if unknown."""
 
     def __init__(self, store: _core.Store, table_id: str) -> None:
         self._store, self.table_id = store, table_id
         self.allowed: Collection[str] = frozenset()
+        self.source: Callable[[], str] = str
         numbers = [int(path) for path, _, _ in store.entries("") if path.isdecimal()]
         self._count = max(numbers, default=-1) + 1
         self.current = self._entry(self._count - 1)
@@ -177,6 +179,7 @@ class SchemaLog:
         `previous` stays as it is. If another stream has written the entry, InvalidArgumentError is raised."""
         if replace_newest and self.current is not None:
             entry = replace(entry, previous=self._number_before(self.current))
+        entry = entry if entry.source else replace(entry, source=self.source())
         if self._store.put_if_absent(str(self._count), entry.to_bytes()) != "created":
             raise InvalidArgumentError(
                 "[DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT] another stream writes this log of schemas",

@@ -43,19 +43,24 @@ class _Query:
 
 class StreamSource:
     """The Python side of `TableStream` of `driver_classes`, which calls these methods by their Java names.
-    The argument `query` of each is the thread of the query, because several queries may read one DataFrame.
+    The argument `query` of each is the id of the query, because several queries may read one DataFrame.
 
-    `opened`: opens the table for a query. `frame_of`: returns a DataFrame of the files of a batch."""
+    `opened`: opens the table for a query. `frame_of`: returns a DataFrame of the files of a batch. `token`:
+    the number by which the Java object calls this one."""
 
     def __init__(
         self, jvm: Jvm, opened: Callable[[], TableStream], frame_of: Callable[[StreamFiles], Any]
     ) -> None:
         self._jvm, self._opened, self._frame_of = jvm, opened, frame_of
         self._queries: dict[str, _Query] = {}
+        self.token = ""
 
     def _query(self, query: str) -> _Query:
         if query not in self._queries:
-            self._queries[query] = _Query(self._opened())
+            stream = self._opened()
+            if stream.schema_log is not None:
+                stream.schema_log.source = lambda: _metadata_path(self._jvm, query, self.token)
+            self._queries[query] = _Query(stream)
         return self._queries[query]
 
     def latestOffset(self, query: str, start: str | None, all_available: bool) -> str:
@@ -108,6 +113,7 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
     java = jvm.callbacks.create(
         "TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit
     )
+    source.token = java.token()
     attributes = spark.createDataFrame([], schema)._jdf.queryExecution().analyzed().output()
     relation = _first_class(
         jvm, _STREAMING + "runtime.StreamingExecutionRelation", _STREAMING + "StreamingExecutionRelation"
@@ -120,6 +126,17 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
     return DataFrame(
         jvm.companion("org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, node), spark
     )
+
+
+def _metadata_path(jvm: Jvm, query: str, token: str) -> str:
+    """Returns the folder in a query's checkpoint that Spark gives to a source. By it, delta-spark knows to which
+    source a schema log belongs."""
+    execution = jvm.spark._jsparkSession.streams().get(query).streamingQuery()
+    sources, tokens = execution.sources(), []
+    for source in map(sources.apply, range(sources.size())):
+        known = source.token() if source.getClass().getSimpleName() == "TableStream" else source
+        tokens += [] if known in tokens else [known]
+    return f"{execution.resolvedCheckpointRoot()}/sources/{tokens.index(token)}"
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
