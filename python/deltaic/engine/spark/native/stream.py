@@ -129,8 +129,8 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
 
 
 def _metadata_path(jvm: Jvm, query: str, token: str) -> str:
-    """Returns the folder in a query's checkpoint that Spark gives to a source. By it, delta-spark knows to which
-    source a schema log belongs."""
+    """Returns the folder in a query's checkpoint that Spark gives to a source. By it, delta-spark knows
+    to which source a schema log belongs."""
     execution = jvm.spark._jsparkSession.streams().get(query).streamingQuery()
     sources, tokens = execution.sources(), []
     for source in map(sources.apply, range(sources.size())):
