@@ -6,7 +6,6 @@ Source: PROTOCOL.md, "In-Commit Timestamps".
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -197,18 +196,18 @@ def test_a_time_that_no_datetime_can_have_is_named() -> None:
             shown()
 
 
-def test_restore_leaves_the_times_of_the_log_alone(tmp_path: Path) -> None:
+def test_restore_ends_and_begins_them_as_in_the_restored_version(tmp_path: Path) -> None:
+    """As in delta-spark: with them, commits have them from the version of the RESTORE on."""
     table = deltaic.write(tmp_path / "t", pa.table({"a": [1]}))
-    deltaic.write(table, pa.table({"a": [2]}), mode="append")
     table.alter.set_properties(ON)
-    since = table.version
     table.restore(0)
-    assert table.scan().to_arrow()["a"].to_pylist() == [1]
-    assert table.metadata.configuration["delta.enableInCommitTimestamps"] == "true"
-    assert table.metadata.configuration["delta.inCommitTimestampEnablementVersion"] == str(since)
-    assert json.loads((tmp_path / "t" / commit_path(table.version)).read_text().splitlines()[0])[
-        "commitInfo"
-    ]["inCommitTimestamp"]
+    assert not [name for name in table.metadata.configuration if "nCommitTimestamp" in name]
+    deltaic.write(table, pa.table({"a": [2]}), mode="append")
+    table.restore(1)
+    deltaic.write(table, pa.table({"a": [3]}), mode="append")
+    assert table.metadata.configuration["delta.inCommitTimestampEnablementVersion"] == "4"
+    have = ["inCommitTimestamp" in entry for entry in reversed(table.history())]
+    assert have == [False, True, False, False, True, True]
 
 
 def test_restore_with_an_older_protocol_ends_them(tmp_path: Path) -> None:

@@ -20,7 +20,11 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.properties import OF_THE_LOG, REGISTRY
 from deltaic.protocol.versions import upgrade
+from deltaic.transaction import timestamps
 from deltaic.transaction.transaction import Transaction, already_committed
+
+# Properties of the log that keep their present values. Whether commits have in-commit timestamps is restored.
+_KEPT = tuple(name for name in OF_THE_LOG if name != timestamps.ENABLED)
 
 
 def restore(
@@ -127,18 +131,17 @@ def _not_lower(now: Protocol, then: Protocol) -> Protocol:
 
 def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadata:
     """Returns the past metadata with the current properties of the log, and with the largest column id of
-    both, as no id is ever used again."""
+    both, as no id is ever used again. In-commit timestamps are enabled if they were, as in delta-spark; the
+    transaction sets the version and timestamp from which on commits have them."""
     marks = [
         text
         for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID))
         if text
     ]
     now = snapshot.metadata.configuration
-    configuration = {key: text for key, text in past.metadata.configuration.items() if key not in OF_THE_LOG}
+    configuration = {key: text for key, text in past.metadata.configuration.items() if key not in _KEPT}
     supported = features.supported(protocol)
-    configuration |= {
-        key: now[key] for key in OF_THE_LOG if key in now and REGISTRY[key].feature in supported
-    }
+    configuration |= {key: now[key] for key in _KEPT if key in now and REGISTRY[key].feature in supported}
     for key in (row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN):
         if key in now:  # files may have these hidden columns, so their names never change
             configuration.setdefault(key, now[key])

@@ -197,7 +197,8 @@ OF_THE_LOG = (
     "delta.inCommitTimestampEnablementTimestamp",
     "delta.requireCheckpointProtectionBeforeVersion",
 )
-"""Properties of the log rather than of the rows. RESTORE does not change them."""
+"""Properties of the log rather than of the rows. Clones have their own ones, and RESTORE changes only the
+first."""
 OF_REPLACED = ("delta.checkpointPolicy", "delta.requireCheckpointProtectionBeforeVersion")
 """Properties that a table keeps when it is replaced."""
 
