@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ DAY = 86_400
 NOW = 20_000 * DAY + DAY // 2
 
 
-def aged(folder: Path, days: list[int], checkpoints: set[int], **properties: str) -> Snapshot:
+def aged(folder: Path, days: Sequence[float], checkpoints: set[int], **properties: str) -> Snapshot:
     """Commit n was written `days[n]` days before NOW."""
     defaults = {"delta.checkpointInterval": "1000", "delta.logRetentionDuration": "interval 30 days"}
     snapshot = create(Store(str(folder), durable=False), properties={**defaults, **properties})
@@ -123,6 +124,15 @@ def test_the_version_of_the_cutoff_stays(tmp_path: Path) -> None:
     # Half a day later the midnight is another: version 2 is what the table was then.
     cleanup.clean(snapshot, now=(NOW + DAY // 2) * 1000)
     assert versions(snapshot) == [2, 3]
+
+
+def test_a_retention_of_hours_begins_at_a_midnight(tmp_path: Path) -> None:
+    """As in delta-spark: now - retention is rounded down to a day, rather than now."""
+    # The cutoff is yesterday's midnight, 36 hours ago: at that time, the table was at version 1.
+    retention = {"delta.logRetentionDuration": "interval 18 hours"}
+    snapshot = aged(tmp_path, [10, 1.8, 1.4, 0], {1, 2}, **retention)
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert versions(snapshot) == [1, 2, 3]
 
 
 def test_a_broken_checkpoint_is_nothing_to_begin_with(tmp_path: Path) -> None:

@@ -99,9 +99,10 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     """Deletes the files of the log that neither an unexpired version nor this snapshot needs. Returns their
     number.
 
-    A version is expired if it is older than `delta.logRetentionDuration` at the midnight (UTC) before `now`
-    (ms). The log is kept from the newest readable checkpoint on that all unexpired versions can be read from;
-    without such a checkpoint nothing is deleted. Also deleted are:
+    A version is expired if it is older than the midnight (UTC) before `now` (ms) minus
+    `delta.logRetentionDuration`: with 36 hours, at noon of the third of a month, versions of the first are
+    expired. The log is kept from the newest readable checkpoint on that all unexpired versions can be read
+    from; without such a checkpoint nothing is deleted. Also deleted are:
 
     - checkpoints between that one and the newest that are older than `delta.checkpointRetentionDuration`, if
       it is set,
@@ -114,7 +115,7 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     features.check_maintained(snapshot.protocol, "cleaning the log")
     midnight = now // _DAY_MS * _DAY_MS
     cutoff = (
-        midnight - milliseconds(snapshot.properties.log_retention)
+        (now - milliseconds(snapshot.properties.log_retention)) // _DAY_MS * _DAY_MS
         if retention is None
         else now - milliseconds(retention)
     )
