@@ -357,12 +357,16 @@ def test_properties_among_options_are_those_of_a_new_table(tmp_path: Path, sessi
 
 def test_strict_store_assignment_casts_to_wider_types_only(tmp_path: Path, session: Any) -> None:
     table = f"delta.`{tmp_path / 't'}`"
-    session.sql(f"CREATE TABLE {table} (id INT, whole BIGINT, text STRING) USING delta")
+    session.sql(f"CREATE TABLE {table} (id INT, whole BIGINT, text STRING, real DOUBLE) USING delta")
     session.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
-    session.sql(f"INSERT INTO {table} VALUES (1, 2, 3.5), (CAST(2 AS TINYINT), 3BD, null)")
+    session.sql(f"INSERT INTO {table} VALUES (1, 2, 3.5, 4), (CAST(2 AS TINYINT), 3BD, null, null)")
+    session.sql(f"UPDATE {table} SET whole = timestamp'1970-01-01 00:00:02 UTC' WHERE id = 1")
     for statement in (
         f"INSERT INTO {table} (id) VALUES (3L)",
         f"UPDATE {table} SET whole = '5'",
+        f"UPDATE {table} SET real = 1.5",  # a decimal
+        f"UPDATE {table} SET text = array(1)",
+        f"UPDATE {table} SET whole = array(1)",
         f"MERGE INTO {table} t USING (SELECT 1 AS id) s ON t.id = s.id"
         " WHEN MATCHED THEN UPDATE SET whole = 5.5",
     ):
@@ -370,7 +374,7 @@ def test_strict_store_assignment_casts_to_wider_types_only(tmp_path: Path, sessi
             session.sql(statement)
         assert raised.value.getCondition() == "CANNOT_UP_CAST_DATATYPE"  # type: ignore[attr-defined]
     rows = session.sql(f"SELECT * FROM {table} ORDER BY id").collect()
-    assert [tuple(row) for row in rows] == [(1, 2, "3.5"), (2, 3, None)]
+    assert [tuple(row) for row in rows] == [(1, 2, "3.5", 4.0), (2, 3, None, None)]
 
 
 def test_timestamps_keep_their_zone_if_the_type_timestamp_has_none(tmp_path: Path, session: Any) -> None:

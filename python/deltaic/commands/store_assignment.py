@@ -48,12 +48,6 @@ _WIDER = {
     "float": {"double"},
 }
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
-_PARTS = {
-    **{name: (digits, 0) for name, digits in INTEGER_DIGITS.items()},
-    "float": (14, 7),
-    "double": (30, 15),
-}
-"""Number type -> precision and scale of the decimal as which Spark counts it."""
 _ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
 """Conversions of types, from and to, that depend on the time zone."""
 _UP_CASTS = {
@@ -61,6 +55,8 @@ _UP_CASTS = {
     ("date", "timestamp_ntz"),
     ("timestamp", "timestamp_ntz"),
     ("timestamp_ntz", "timestamp"),
+    ("timestamp", "long"),
+    ("long", "timestamp"),
 }
 
 
@@ -147,9 +143,12 @@ class _Fit:
             of_key = inner.value((f"{item}.value",), source.value, target.value)
             entry = ("named_struct('key', ", *key, ", 'value', ", *of_key, ")")
             return ("map_from_entries(transform(map_entries(", *value, f"), {item} -> ", *entry, "))")
-        if (target == "string" and not isinstance(source, str)) or (
-            target == "variant" and _becomes_variant(source)
-        ):
+        is_primitive = isinstance(source, str) and isinstance(target, str)
+        if target == "variant" and _becomes_variant(source):
+            return _cast(value, target)
+        if self.policy == "strict" and not is_primitive:
+            raise self._no_wider(source, target)
+        if target == "string" and not isinstance(source, str):
             return _cast(value, target)
         if not isinstance(source, str) or not isinstance(target, str):
             raise SchemaMismatchError(
@@ -223,6 +222,15 @@ class _Fit:
             )
         return by_name
 
+    def _no_wider(self, source: DataType, target: DataType) -> SchemaMismatchError:
+        """Returns the error of the store assignment policy STRICT."""
+        return SchemaMismatchError(
+            f"{self.what} value needs a cast, because its column has no wider type",
+            where=self.where,
+            found=type_name(source),
+            expected=type_name(target),
+        )
+
     def _primitive(self, value: Pieces, source: str, target: str) -> Pieces:
         if is_shape(target) and source == "binary":
             return _cast(value, target)
@@ -231,12 +239,7 @@ class _Fit:
                 "a value does not fit its column", where=self.where, found=source, expected=target
             )
         if self.policy == "strict" and not _is_wider(source, target):
-            raise SchemaMismatchError(
-                f"{self.what} value needs a cast, because its column has no wider type",
-                where=self.where,
-                found=type_name(source),
-                expected=type_name(target),
-            )
+            raise self._no_wider(source, target)
         if _always_fits(source, target):
             return _cast(value, target)
         if self.policy == "ansi" and not _has_cast(source, target):
@@ -347,7 +350,7 @@ def _always_fits(source: DataType, target: DataType) -> bool:
             ("timestamp", "date"),
             ("timestamp_ntz", "date"),
         }
-    have = decimal_parts(source) or ((INTEGER_DIGITS[source], 0) if source in INTEGER_DIGITS else None)
+    have = _as_decimal(source)
     return have is not None and _holds(have, decimal)
 
 
@@ -373,13 +376,20 @@ def _group_of(data_type: str) -> str:
 
 
 def _is_wider(source: str, target: str) -> bool:
-    """True if Spark's store assignment policy STRICT allows the cast (Cast.canUpCast)."""
+    """True if Spark's store assignment policy STRICT allows the cast (Cast.canUpCast). It counts whole
+    numbers as decimals without a scale: a decimal(3,0) fits a byte, but a decimal(3,1) fits neither long nor
+    double."""
     if target == "string" or (source, target) in _UP_CASTS:
         return True
     if source in _NUMBERS and target in _NUMBERS:
         return _NUMBERS.index(source) <= _NUMBERS.index(target)
-    have, want = (decimal_parts(each) or _PARTS.get(each) for each in (source, target))
-    return have is not None and want is not None and _holds(have, want) and source not in ("float", "double")
+    have, want = _as_decimal(source), _as_decimal(target)
+    return have is not None and want is not None and _holds(have, want)
+
+
+def _as_decimal(name: str) -> tuple[int, int] | None:
+    """Returns precision and scale of a decimal or whole number, None for any other type."""
+    return decimal_parts(name) or ((INTEGER_DIGITS[name], 0) if name in INTEGER_DIGITS else None)
 
 
 def _holds(digits: tuple[int, int], others: tuple[int, int]) -> bool:
