@@ -162,6 +162,18 @@ def test_merge_into_a_name(session: Any, path: str) -> None:
         session.sql("DROP TABLE merged")
 
 
+def test_merge_into_a_view(session: Any, path: str) -> None:
+    """A temporary view of the whole table is a target, as in a MERGE statement. An update or insert without
+    assignments sets every column, as in Spark."""
+    session.sql(f"CREATE TEMPORARY VIEW viewed AS SELECT * FROM delta.`{path}`")
+    source = session.createDataFrame([(1, 100), (3, 300)], "id bigint, v bigint").alias("s")
+    merge = source.mergeInto("viewed", "viewed.id = s.id")
+    merge.whenMatched().update({}).whenNotMatched().insert({}).merge()
+    assert rows(path) == [(1, 100), (2, 20), (3, 300)]
+    with pytest.raises(UnsupportedFeatureError, match="updateAll"):
+        source.mergeInto("viewed", "viewed.id = s.id").whenNotMatchedBySource().update({})
+
+
 def test_catalog(session: Any, path: str) -> None:
     catalog, name = session.catalog, f"delta.`{path}`"
     assert catalog.tableExists(name)

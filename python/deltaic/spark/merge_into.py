@@ -15,6 +15,7 @@ from deltaic.spark.merge_builder import DeltaMergeBuilder
 from deltaic.spark.named_tables import SESSION_CATALOG, named_table, parsed
 from deltaic.spark.raising import methods_raise_as_spark
 from deltaic.spark.tables import DeltaTable
+from deltaic.spark.views import path_of_view
 
 _TARGET = "__deltaic_t"
 
@@ -28,14 +29,18 @@ def merge_frame(merge_into: Any, frame: Any, table: str, condition: Any) -> Any:
         return PathMerge(frame, name.path, condition)
     if named is not None:
         return PathMerge(frame, named.path, condition, named.parts)
+    viewed = None if name is None else path_of_view(frame.sparkSession, name)
+    if name is not None and viewed is not None:
+        return PathMerge(frame, viewed, condition, name.parts)
     return merge_into(frame, table, condition)
 
 
 @methods_raise_as_spark
 class PathMerge:
     """A MERGE of a DataFrame into a Delta table, which `df.mergeInto` returns. `merge` runs it. Columns of
-    the table may be qualified by its path, delta.`path`.x or `path`.x, or by its name, flights.x or
-    default.flights.x. Conditions and values are SQL text or Columns; a condition None is always true.
+    the table may be qualified by its path, delta.`path`.x or `path`.x, by its name, flights.x or
+    default.flights.x, or by the name of a temporary view of the whole table. Conditions and values are SQL
+    text or Columns; a condition None is always true.
 
     >>> deltaic.spark.enable(spark)
     >>> merge = news.mergeInto("delta.`/data/flights`", "s.id = delta.`/data/flights`.id")
@@ -45,7 +50,7 @@ class PathMerge:
     """
 
     def __init__(self, frame: Any, path: str, condition: Any, parts: Sequence[str] = ()) -> None:
-        """`parts`: schema and name of a table that was given by name."""
+        """`parts`: schema and name of a table, or the name of a view, by which the table was given."""
         source = alias_of(frame) or "__deltaic_s"
         ends = [(SESSION_CATALOG, *parts), (*parts,), (*parts[-1:],)] if parts else []
         qualifiers = [
@@ -67,7 +72,7 @@ class PathMerge:
 
     def values(self, columns: Any, what: str) -> dict[str, str]:
         """Returns a dict from column to value as text, with paths replaced as by `text`."""
-        if not isinstance(columns, Mapping) or not columns:
+        if not isinstance(columns, Mapping):
             raise InvalidArgumentError(f"{what} needs columns and their values", found=repr(columns)[:80])
         return assignments(columns, what, self._origins)
 
@@ -122,7 +127,10 @@ class WhenMatched(_Actions):
         return self._merge.add("whenMatchedUpdateAll", self._condition)
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Sets columns of the row. `assignments`: a dict from column to value."""
+        """Sets columns of the row. `assignments`: a dict from column to value; an empty one does what
+        `updateAll` does, as in Spark."""
+        if assignments == {}:
+            return self.updateAll()
         return self._merge.add(
             "whenMatchedUpdate", self._condition, self._merge.values(assignments, "update")
         )
@@ -141,7 +149,10 @@ class WhenNotMatched(_Actions):
         return self._merge.add("whenNotMatchedInsertAll", self._condition)
 
     def insert(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Inserts a row. `assignments`: a dict from column to value."""
+        """Inserts a row. `assignments`: a dict from column to value; an empty one does what `insertAll`
+        does, as in Spark."""
+        if assignments == {}:
+            return self.insertAll()
         return self._merge.add(
             "whenNotMatchedInsert", self._condition, self._merge.values(assignments, "insert")
         )
@@ -158,7 +169,9 @@ class WhenNotMatchedBySource(_Actions):
         )
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Sets columns of the row. `assignments`: a dict from column to value."""
+        """Sets columns of the row. `assignments`: a dict from column to value, with one entry or more."""
+        if assignments == {}:
+            return self.updateAll()
         return self._merge.add(
             "whenNotMatchedBySourceUpdate", self._condition, self._merge.values(assignments, "update")
         )
