@@ -380,6 +380,12 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
             InvalidArgumentError,
             "names a column twice",
         ),
+        (
+            "INSERT INTO t PARTITION (part = DEFAULT) SELECT 2, 3",
+            InvalidArgumentError,
+            "not take DEFAULT",
+        ),
+        ("INSERT INTO t (id) BY NAME SELECT 2 AS id", InvalidArgumentError, "takes no list of columns"),
         ("INSERT INTO s VALUES (1)", InvalidArgumentError, "Delta table"),
         ("DELETE FROM nobody", InvalidArgumentError, "no such table"),
         ("DELETE FROM t; DELETE FROM t", InvalidArgumentError, "one statement"),

@@ -118,6 +118,8 @@ def insert_clauses(
         )
     listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
     by_name = reader.accept("BY", "NAME")
+    if by_name and listed is not None:
+        reader.fail("a query, as BY NAME takes no list of columns")
     if not reader.accept("REPLACE"):
         return partition, listed, by_name, None
     if not reader.at("USING") and not reader.at("ON"):
@@ -162,7 +164,14 @@ def _condition(reader: Reader, alias: int = 0) -> str:
 def partition_value(reader: Reader) -> tuple[str, str | None]:
     """column [= value]"""
     name = reader.name()
-    return name, reader.slice(",", expected="a value") if reader.accept_equals() else None
+    value = reader.slice(",", expected="a value") if reader.accept_equals() else None
+    if value is not None and value.upper() == "DEFAULT":
+        raise InvalidArgumentError(
+            "[REF_DEFAULT_VALUE_IS_NOT_ALLOWED_IN_PARTITION] PARTITION does not take DEFAULT",
+            found=f"{name} = DEFAULT",
+            expected="a value, or DEFAULT in the query",
+        )
+    return name, value
 
 
 def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> dict[str, str]:
