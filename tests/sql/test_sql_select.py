@@ -115,6 +115,7 @@ def test_versions(table: deltaic.DeltaTable) -> None:
     with pytest.raises(VersionNotFoundError):
         deltaic.sql(f"SELECT * FROM {path} VERSION AS OF 9")
     assert values(f"SELECT count(*) FROM delta.`{table.location}@v0`") == [(4,)]
+    assert values(f"SELECT count(*) FROM delta.`{table.location}@v0/`") == [(4,)]
     with pytest.raises(TableNotFoundError):
         deltaic.sql(f"DELETE FROM delta.`{table.location}@v0`")
 

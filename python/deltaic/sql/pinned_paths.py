@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from deltaic.table import DeltaTable
 
-_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d{1,18})|(?P<time>\d{17}))")
-"""Matches `path@v3` and `path@yyyyMMddHHmmssSSS`."""
+_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d{1,18})|(?P<time>\d{17}))/*")
+"""Matches `path@v3` and `path@yyyyMMddHHmmssSSS`, also with slashes at the end, as paths may have them."""
 
 
 def travelled(path: str, storage_options: Mapping[str, str] | None) -> tuple[str, int | None, str | None]:
