@@ -258,6 +258,14 @@ def test_reorg(table: deltaic.DeltaTable) -> None:
     assert not any(row["deletion_vector"] for row in table.files().to_arrow().to_pylist())
 
 
+@pytest.mark.parametrize(
+    "statement", ["OPTIMIZE {}", "VACUUM {} DRY RUN", "DESCRIBE HISTORY {}", "DESCRIBE DETAIL {}"]
+)
+def test_upkeep_takes_a_path_in_quotes(table: deltaic.DeltaTable, statement: str) -> None:
+    by_path = deltaic.sql(statement.format(f"'{table.location}'")).to_arrow()
+    assert by_path.schema == deltaic.sql(statement.format(f"delta.`{table.location}`")).to_arrow().schema
+
+
 def test_vacuum(table: deltaic.DeltaTable) -> None:
     deltaic.sql("INSERT OVERWRITE t SELECT 1, 'a', 1.0", tables={"t": table})
     with pytest.raises(InvalidArgumentError):

@@ -98,13 +98,7 @@ def target_of(reader: Reader) -> Name | None:
     start = reader.position
     try:
         if passes_head(reader):
-            if (
-                reader.tokens[0].keyword in BY_PATH
-                and not reader.done
-                and reader.tokens[reader.position].kind == "string"
-            ):
-                return Name(("delta", reader.string()))
-            return read_name(reader)
+            return read_name(reader, path=reader.tokens[0].keyword in BY_PATH)
     except InvalidArgumentError:
         return None
     finally:

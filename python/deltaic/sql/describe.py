@@ -81,12 +81,12 @@ def describe(reader: Reader, tables: Tables) -> Rows:
     if not reader.accept("DESC"):
         reader.expect("DESCRIBE")
     if reader.accept_option("HISTORY"):
-        name = read_name(reader)
+        name = read_name(reader, path=True)
         limit = reader.integer() if reader.accept("LIMIT") else None
         reader.end()
         return history_rows(tables.table(name), limit)
     if reader.accept_option("DETAIL"):
-        name = read_name(reader)
+        name = read_name(reader, path=True)
         reader.end()
         return detail_rows(tables.table(name), tables.entry(name))
     reader.accept_option("TABLE")

@@ -55,9 +55,11 @@ class Name:
         return ".".join(map(spark_name, self.parts))
 
 
-def read_name(reader: Reader, *, alias: bool = False, travel: bool = False) -> Name:
+def read_name(reader: Reader, *, alias: bool = False, travel: bool = False, path: bool = False) -> Name:
     """name [VERSION | TIMESTAMP AS OF ...] [[AS] alias]. `travel`, `alias`: True to allow the second and the
-    third part."""
+    third part. `path`: True to allow a path in quotes instead of the name, as in VACUUM '/data/t'."""
+    if path and not reader.done and reader.tokens[reader.position].kind == "string":
+        return Name(("delta", reader.string()))
     name = Name(reader.dotted())
     if travel:
         name = _travelled(reader, name)

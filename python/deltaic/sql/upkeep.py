@@ -25,7 +25,7 @@ from deltaic.table import DeltaTable
 def optimize(reader: Reader, tables: Tables) -> Rows:
     """OPTIMIZE name [FULL] [WHERE condition on partitions] [ZORDER BY (columns)] -> path, metrics"""
     reader.expect("OPTIMIZE")
-    name = read_name(reader)
+    name = read_name(reader, path=True)
     full = reader.accept("FULL")
     where = None
     if reader.accept("WHERE"):
@@ -91,7 +91,7 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
     """VACUUM name and, in any order, LITE | FULL, USING INVENTORY name | (query), RETAIN n HOURS, DRY RUN ->
     path: of the table, or with DRY RUN of each file"""
     reader.expect("VACUUM")
-    name = read_name(reader)
+    name = read_name(reader, path=True)
     mode: Literal["full", "lite"] | None = None
     retention: timedelta | None = None
     dry_run = False
