@@ -106,7 +106,10 @@ class Analyser:
             lambda: _without_tree(
                 text,
                 dict(schemas),
-                of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1],
+                # a generator, such as explode, is only allowed as the whole value of a SELECT
+                of_frame(scope.frame.select(F.struct(F.expr(text)).isNull().alias("__deltaic_open"), alone))[
+                    1
+                ],
                 zone,
                 queries,
             ),
