@@ -18,7 +18,9 @@ from deltaic.commands.create import TableOptions, check_rules, existing
 from deltaic.commands.data_files import write_target
 from deltaic.commands.sink_log import sink_files
 from deltaic.errors import (
+    DeltaError,
     InvalidArgumentError,
+    ProtocolError,
     SchemaMismatchError,
     TableAlreadyExistsError,
     UnsupportedFeatureError,
@@ -107,7 +109,10 @@ def convert(
             found=_columns_text(given),
             expected=f"{_columns_text(known.partition_schema)}, or no PARTITIONED BY",
         ).with_values(given=given, known=known.partition_schema)
-    protocol, metadata, adds = _surveyed(store, given, partitioning, statistics, wanted, known)
+    try:
+        protocol, metadata, adds = _surveyed(store, given, partitioning, statistics, wanted, known)
+    except ProtocolError as error:
+        raise _of_file(error) from error.__cause__
     partitioned_by = metadata.partition_columns if known is None else [field.name for field in given or ()]
     parameters: dict[str, Any] = {
         **({} if known is None else {"catalogTable": known.name}),
@@ -122,6 +127,25 @@ def convert(
     transaction.set_metadata(metadata)
     transaction.add(adds)
     return transaction.commit({"num_converted_files": adds.num_rows})
+
+
+def _of_file(error: ProtocolError) -> DeltaError:
+    """Returns the error of CONVERT for a file or a folder that a table cannot have."""
+    if error.message.startswith("text that is not a value"):
+        return SchemaMismatchError(
+            "the name of a folder is not a value of the partition column's type",
+            where=error.where,
+            found=str(error.found).strip('"'),
+            expected=error.expected,
+        )
+    if "Parquet" in error.message:
+        return ProtocolError(
+            f"a file to convert cannot be read: {error.message}",
+            where=error.where,
+            found=error.found,
+            expected=error.expected,
+        )
+    return error
 
 
 def clone_source(store: _core.Store) -> CloneSource:

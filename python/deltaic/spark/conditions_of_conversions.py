@@ -41,10 +41,43 @@ CONDITIONS: tuple[Condition, ...] = (
         "^PARTITIONED BY has other columns than the catalog",
         {"catalogPartitionSchema": "%known", "userPartitionSchema": "%given"},
     ),
+    Condition(
+        "DELTA_FAILED_CAST_PARTITION_VALUE",
+        "22018",
+        RUNTIME,
+        e.SchemaMismatchError,
+        "^the name of a folder is not a value of the partition column",
+        {"value": "found"},
+    ),
+    Condition(
+        "DELTA_FAILED_MERGE_SCHEMA_FILE",
+        "42KDA",
+        RUNTIME,
+        e.SchemaMismatchError,
+        "^a column has two types",
+        {"file": "file"},
+        details=r"^(?P<file>[^:]+), column ",
+    ),
+    Condition(
+        "DELTA_FAILED_READ_FILE_FOOTER",
+        "KD001",
+        RUNTIME,
+        e.ProtocolError,
+        "^a file to convert cannot be read",
+        {"currentFile": "where"},
+    ),
+    Condition(
+        "DELTA_PARTITION_SCHEMA_IN_ICEBERG_TABLES",
+        "42613",
+        ARGUMENT,
+        _ARGUMENT,
+        "^PARTITIONED BY cannot be used for an Iceberg table",
+    ),
     Condition("DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6", ANALYSIS, parameters={"tableName": "table"}),
     Condition(
         "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}
     ),
+    Condition("DELTA_INVALID_CLONE_PATH", "22KD1", ARGUMENT, parameters={"path": "path"}),
     Condition(
         "DELTA_CLONE_AMBIGUOUS_TARGET",
         "42613",
