@@ -89,6 +89,8 @@ def place(session: Any, tmp_path: Path) -> Place:
 MERGE = "MERGE INTO {t} t USING (SELECT 1L AS id UNION ALL SELECT 1L) s ON t.id = s.id WHEN MATCHED THEN"
 CREATE = "CREATE TABLE delta.`{root}/n` (id INT) USING delta"
 NEW_PARTITION = "ALTER TABLE {t} ADD PARTITION (part = 'b')"
+SET_RETENTION = "ALTER TABLE {{t}} SET TBLPROPERTIES ('delta.logRetentionDuration' = '{}')"
+GENERATED = "CREATE TABLE delta.`{{root}}/n` (id INT, text STRING, {}) USING delta"
 FEED = {"readChangeFeed": "true", "startingVersion": 0}
 NEW = "MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN"
 ANY = "MERGE INTO {{t}} t USING (SELECT 5L AS id) s ON {} WHEN MATCHED THEN"
@@ -97,6 +99,51 @@ ANY = "MERGE INTO {{t}} t USING (SELECT 5L AS id) s ON {} WHEN MATCHED THEN"
 def nested_insert(at: Place) -> None:
     at.sql("ALTER TABLE {t} ADD COLUMN st STRUCT<a: INT, b: INT>")
     at.sql(f"{NEW} INSERT (id, st.a) VALUES (1, 2)")
+
+
+def of_list(at: Place, text: str) -> None:
+    at.sql(
+        "CREATE TABLE delta.`{root}/n` (n INT, items ARRAY<INT>, text STRING) USING delta"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    at.sql(f"ALTER TABLE delta.`{{root}}/n` {text}")
+
+
+def overwrite_with_two_conditions(at: Place) -> None:
+    from pyspark.sql import functions as F
+
+    rows = at.spark.sql("SELECT 1L AS id, 'a' AS part, 'x' AS text")
+    rows.writeTo(f"delta.`{at.path}`").option("replaceWhere", "part = 'a'").overwrite(F.col("id") == 1)
+
+
+def replaced_by_a_wrong_row(at: Place) -> None:
+    at.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
+    at.write("SELECT 10L AS id, 'a' AS part, 'x' AS text", "overwrite", replaceUsing="part")
+
+
+def convert_of_no_parquet_file(at: Place) -> None:
+    (at.root / "p").mkdir()
+    (at.root / "p/x.parquet").write_bytes(b"text")
+    at.sql("CONVERT TO DELTA parquet.`{root}/p`")
+
+
+def sync_of_a_parquet_table(at: Place) -> None:
+    at.spark.sql("CREATE TABLE IF NOT EXISTS table_without_identity (id BIGINT) USING parquet")
+    try:
+        at.spark.sql("ALTER TABLE table_without_identity ALTER COLUMN id SYNC IDENTITY")
+    finally:
+        at.spark.sql("DROP TABLE table_without_identity")
+
+
+def default_of_a_not_null_column(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id INT NOT NULL, text STRING) USING delta")
+    at.sql("INSERT INTO delta.`{root}/n` VALUES (DEFAULT, 'x')")
+
+
+def convert_with_a_wrong_type(at: Place) -> None:
+    (at.root / "p/a=x").mkdir(parents=True)
+    (at.root / "p/a=x/x.parquet").write_bytes(next((at.root / "t").rglob("*.parquet")).read_bytes())
+    at.sql("CONVERT TO DELTA parquet.`{root}/p` PARTITIONED BY (a INT)")
 
 
 def bad_pattern(at: Place) -> None:
@@ -153,6 +200,11 @@ def check(at: Place) -> None:
 def drop_of_feature_of_view(at: Place) -> None:
     at.spark.sql("CREATE OR REPLACE TEMP VIEW view_without_features AS SELECT 1 AS id")
     at.spark.sql("ALTER TABLE view_without_features DROP FEATURE vacuumProtocolCheck")
+
+
+def drop_of_a_feature_that_stays(at: Place) -> None:
+    at.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.feature.invariants = 'supported')")
+    at.sql("ALTER TABLE {t} DROP FEATURE invariants")
 
 
 def drop_of_protection(at: Place) -> None:
@@ -722,6 +774,150 @@ CASES = (
         ARGUMENT,
         statement("ALTER TABLE {t} DROP FEATURE identityColumns"),
     ),
+    *(
+        Case("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", R, ARGUMENT, statement(text))
+        for text in ("ALTER TABLE {t} DROP FEATURE variantType", "ALTER TABLE {t} DROP FEATURE ROWTRACKING")
+    ),
+    Case(
+        "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY",
+        "42000",
+        R,
+        ARGUMENT,
+        statement("ALTER TABLE {t} DROP FEATURE `delta.appendOnly`"),
+    ),
+    Case(
+        "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE",
+        "KD004",
+        R,
+        ARGUMENT,
+        lambda at: merge_builder(at).upgradeTableProtocol(3, 5),
+    ),
+    *(
+        Case(condition, state, I, ARGUMENT, statement(f"ALTER TABLE {{t}} SET TBLPROPERTIES ({text})"))
+        for condition, state, text in (
+            ("DELTA_INVALID_CALENDAR_INTERVAL_EMPTY", "2200P", "'delta.logRetentionDuration' = ''"),
+            ("DELTA_INVALID_INTERVAL", "22006", "'delta.logRetentionDuration' = 'soon'"),
+        )
+    ),
+    *(
+        Case("UNSUPPORTED_TABLE_CHANGE", "0A000", R, ARGUMENT, statement(SET_RETENTION.format(text)))
+        for text in ("interval 1 month", "interval -1 days")
+    ),
+    Case(
+        "DELTA_CANNOT_MODIFY_TABLE_PROPERTY",
+        "42939",
+        U,
+        ARGUMENT,
+        statement("ALTER TABLE {t} SET TBLPROPERTIES ('clusteringColumns' = 'id')"),
+    ),
+    *(
+        Case("INVALID_FIELD_NAME", "42000", A, ARGUMENT, partial(of_list, text=text))
+        for text in (
+            "ALTER COLUMN n.x COMMENT 'k'",
+            "ADD COLUMNS (items.x.y INT)",
+            "RENAME COLUMN items.element TO c",
+        )
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_DROP_NESTED_COLUMN_FROM_NON_STRUCT_TYPE",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        partial(of_list, text="DROP COLUMN items.element"),
+    ),
+    Case(
+        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
+        "42703",
+        A,
+        ARGUMENT,
+        partial(of_list, text="DROP COLUMNS (n, n)"),
+    ),
+    Case(
+        "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN",
+        "42P10",
+        A,
+        SCHEMA,
+        statement("SHOW PARTITIONS {t} PARTITION (id = 1)"),
+    ),
+    Case(
+        "DELTA_INVALID_PARTITION_COLUMN_NAME",
+        "42996",
+        A,
+        ARGUMENT,
+        statement("CREATE TABLE delta.`{root}/n` (id INT, `p q` INT) USING delta PARTITIONED BY (`p q`)"),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_DATA_TYPE_IN_GENERATED_COLUMN",
+        "42621",
+        A,
+        UNSUPPORTED,
+        statement(GENERATED.format("g VARIANT GENERATED ALWAYS AS (parse_json(text))")),
+    ),
+    *(
+        Case("UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", A, UNSUPPORTED, statement(text))
+        for text in (
+            GENERATED.format("g INT GENERATED ALWAYS AS ((SELECT 1))"),
+            GENERATED.format("g INT GENERATED ALWAYS AS (nobodys(id))"),
+        )
+    ),
+    Case(
+        "DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF",
+        "0AKDC",
+        I,
+        ARGUMENT,
+        lambda at: DeltaTable.forPath(at.spark, at.path, {"dfs.x": "1", "parquet.x": "1"}),
+    ),
+    *(
+        Case("DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION", "KD002", A, ARGUMENT, statement(text))
+        for text in ("UPDATE delta.`{root}/t@v0` SET id = 1", "DELETE FROM delta.`{root}/t@v0`")
+    ),
+    Case(
+        "DELTA_INVALID_CLONE_PATH",
+        "22KD1",
+        I,
+        ARGUMENT,
+        statement("CREATE TABLE clone_at_no_place SHALLOW CLONE {t} LOCATION 'relative/path'"),
+        jvm=True,
+    ),
+    Case("DELTA_FAILED_CAST_PARTITION_VALUE", "22018", R, SCHEMA, convert_with_a_wrong_type),
+    Case("DELTA_FAILED_READ_FILE_FOOTER", "KD001", R, errors.ProtocolError, convert_of_no_parquet_file),
+    Case(
+        "DELTA_IDENTITY_COLUMNS_ALTER_NON_DELTA_FORMAT",
+        "0AKDD",
+        A,
+        ARGUMENT,
+        sync_of_a_parquet_table,
+        jvm=True,
+    ),
+    Case("NO_DEFAULT_COLUMN_VALUE_AVAILABLE", "42608", A, ROW, default_of_a_not_null_column),
+    Case(
+        "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
+        "42711",
+        R,
+        SCHEMA,
+        statement(
+            "CREATE TABLE delta.`{root}/n` (id INT, _change_type STRING) USING delta"
+            " TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+        ),
+    ),
+    *(
+        Case("UNSUPPORTED_GENERATOR.OUTSIDE_SELECT", "42K0E", A, ARGUMENT, statement(text))
+        for text in (
+            "UPDATE {t} SET id = explode(array(1L, 2L))",
+            "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET id = explode(array(1L, 2L))",
+        )
+    ),
+    Case(
+        "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+        "42K09",
+        A,
+        SCHEMA,
+        lambda at: at.write(mode="overwrite", replaceOn="1"),
+    ),
+    Case("PARSE_SYNTAX_ERROR", "42601", P, ARGUMENT, lambda at: at.write(mode="overwrite", replaceOn="id =")),
+    Case("DELTA_REPLACE_WHERE_IN_OVERWRITE", "42613", A, ARGUMENT, overwrite_with_two_conditions),
+    Case("DELTA_REPLACE_ON_OR_USING_TABLE_CONSTRAINT_VIOLATION", "44000", A, ROW, replaced_by_a_wrong_row),
     Case(
         "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
         "0AKDC",
@@ -734,7 +930,7 @@ CASES = (
         "0AKDC",
         R,
         UNSUPPORTED,
-        statement("ALTER TABLE {t} DROP FEATURE invariants"),
+        drop_of_a_feature_that_stays,
     ),
     Case(
         "TABLE_OR_VIEW_NOT_FOUND",

@@ -594,7 +594,7 @@ def test_show(table: deltaic.DeltaTable) -> None:
     assert answered("SHOW PARTITIONS t PARTITION (PART = 'a')", table) == [("a",)]
     assert answered("SHOW PARTITIONS t PARTITION (part = NULL)", table) == [(None,)]
     assert answered("SHOW PARTITIONS t PARTITION (part = 'none')", table) == []
-    with pytest.raises(SchemaMismatchError, match="PARTITION takes partition columns"):
+    with pytest.raises(SchemaMismatchError, match="PARTITIONS takes only partition columns"):
         answered("SHOW PARTITIONS t PARTITION (id = 1)", table)
     properties = dict(answered("SHOW TBLPROPERTIES t", table))
     assert properties["delta.enableDeletionVectors"] == "true"

@@ -143,10 +143,14 @@ class Alter:
         if refuses_as_delta_spark() and identity.columns_of(snapshot.protocol, snapshot.schema):
             raise InvalidArgumentError("the columns of a table with identity columns cannot be replaced")
         is_mapped = column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none"
-        dropped = edits.dropped_fields(snapshot.schema, new) if is_mapped else []
-        self._check_unused(snapshot, dropped)
         widen = is_widening if snapshot.properties.type_widening else None
-        table = edits.replace_columns(edits.drop_columns(snapshot.schema, dropped), new, widen=widen)
+        try:
+            dropped = edits.dropped_fields(snapshot.schema, new) if is_mapped else []
+            self._check_unused(snapshot, dropped)
+            table = edits.replace_columns(edits.drop_columns(snapshot.schema, dropped), new, widen=widen)
+        except InvalidArgumentError as error:
+            error.with_values(old_schema=snapshot.schema, new_schema=new)
+            raise
         check_nested_not_null(table, self._engine())
         self._commit(
             snapshot,
@@ -205,7 +209,10 @@ class Alter:
             raise InvalidArgumentError("no columns to drop")
         paths = [snapshot.schema.find(name)[0] for name in names]
         if len(set(paths)) != len(paths):
-            raise InvalidArgumentError("a column is named twice", found=", ".join(names))
+            twice = next(path for index, path in enumerate(paths) if path in paths[:index])
+            raise InvalidArgumentError("a column is dropped twice", where=path_text(twice)).with_values(
+                table_schema=edits.drop_columns(snapshot.schema, [twice])
+            )
         for path in paths:
             self._needs_mapping(snapshot, "dropped", path)
         self._check_unused(snapshot, paths)
@@ -345,6 +352,12 @@ class Alter:
         if not properties:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
+        if clustering.COLUMNS in shown:
+            raise InvalidArgumentError(
+                "this property belongs to its feature and cannot be set",
+                found=repr(clustering.COLUMNS),
+                expected="CLUSTER BY",
+            )
         check_retentions(shown)
         stored = {name: value for name, value in properties.items() if name != "comment"}
         if (shown.get(MODE) or "").lower() == "none" and self._removes_mapping(

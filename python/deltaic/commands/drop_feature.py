@@ -28,7 +28,7 @@ from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, column_mapping, row_tracking, widening
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.features import FEATURES, Definition, supported
-from deltaic.protocol.properties import constraint_names
+from deltaic.protocol.properties import REGISTRY, constraint_names
 from deltaic.protocol.schema import Schema
 from deltaic.protocol.versions import without_features
 from deltaic.transaction import timestamps
@@ -114,6 +114,18 @@ def drop_feature(
 
 def _checked(snapshot: Snapshot, name: str) -> DropSteps:
     listed = supported(snapshot.protocol)
+    if name not in listed and name.lower() in {each.lower() for each in REGISTRY}:
+        raise InvalidArgumentError(
+            "this is the name of a property and not of a feature",
+            found=repr(name),
+            expected=", ".join(sorted(listed)) or None,
+        )
+    if name not in listed and name.lower() in {each.lower() for each in FEATURES}:
+        raise InvalidArgumentError(
+            "the table does not have this feature",
+            found=repr(name),
+            expected=", ".join(sorted(listed)) or None,
+        )
     if name not in FEATURES:
         raise InvalidArgumentError(
             "no feature to drop has this name", found=repr(name), expected=", ".join(sorted(listed)) or None
@@ -122,16 +134,12 @@ def _checked(snapshot: Snapshot, name: str) -> DropSteps:
         raise UnsupportedFeatureError(
             "this feature cannot be dropped", found=name, expected=", ".join(sorted(DROPPABLE))
         )
-    if name not in listed:
-        raise InvalidArgumentError(
-            "the table does not have this feature",
-            found=repr(name),
-            expected=", ".join(sorted(listed)) or None,
-        )
     if dependent := sorted(
         other for other in listed if other in FEATURES and name in FEATURES[other].requires
     ):
-        raise InvalidArgumentError("another feature needs this one", found=f"{dependent[0]} needs {name}")
+        raise InvalidArgumentError(
+            "another feature needs this one", found=f"{dependent[0]} needs {name}"
+        ).with_values(feature=name, dependents=tuple(dependent))
     return DROPPABLE[name]
 
 

@@ -173,6 +173,13 @@ def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
         if token.kind not in ("word", "number"):
             continue
         word, called = token.text.lower(), after is not None and after.text == "("
+        if word == "select" and word not in known:
+            raise UnsupportedFeatureError(
+                "a generated column cannot be computed by a subquery (SELECT)",
+                where=where,
+                found=text,
+                expected="a function of its row alone",
+            ).with_values(reason="subquery expressions are not allowed for generated columns")
         if (word in _WITHOUT_BRACKETS and word not in known) or (
             called and word not in ALLOWED and word not in _BEFORE_BRACKETS
         ):
@@ -186,11 +193,19 @@ def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
 
 def _kind(function: str) -> str:
     """Returns what a function is, for the text of errors."""
-    from deltaic.spark_sql.translation import AGGREGATES  # the parser of SQL, which takes time to import
+    # the parser of SQL takes time to import
+    from deltaic.spark_sql.functions.refused import REFUSED
+    from deltaic.spark_sql.functions.registry import FORMS
+    from deltaic.spark_sql.query.windows import FUNCTIONS as WINDOWS
+    from deltaic.spark_sql.translation import AGGREGATES
 
     if function in NON_DETERMINISTIC:
         return "non-deterministic function"
-    return "aggregate function" if function in AGGREGATES else "function"
+    if function in AGGREGATES:
+        return "aggregate function"
+    return (
+        "function" if function in FORMS or function in REFUSED or function in WINDOWS else "user's function"
+    )
 
 
 def reads(engine: Engine, schema: Schema, text: str) -> frozenset[str]:

@@ -67,7 +67,9 @@ class Replacement:
         try:
             condition = engine.resolve(self.on, scope)
         except InvalidArgumentError as error:
-            raise _of_condition(error) from None
+            if (refused := _of_condition(error)) is error:
+                raise
+            raise refused from None
         if condition.type not in ("boolean", "void"):
             raise SchemaMismatchError(
                 "the condition of replaceOn must be a boolean",

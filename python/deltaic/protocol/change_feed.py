@@ -39,7 +39,7 @@ def with_changes(schema: Schema, columns: Sequence[Field] = COLUMNS, *, mapped: 
 
 def check_names(schema: Schema, *, is_turned_on: bool) -> None:
     """Raises SchemaMismatchError if the table has a column with a name of the feed, such as `_change_type`.
-    `is_turned_on`: True if an existing table gets the feed; if it is False, the column is new."""
+    `is_turned_on`: True if a table gets the feed; if it is False, a table with the feed gets the column."""
     reserved = {item.name for item in COLUMNS}
     if taken := [item.name for item in schema if item.name.lower() in reserved]:
         raise SchemaMismatchError(

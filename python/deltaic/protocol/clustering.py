@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FEATURE = "clustering"
 DOMAIN = "delta.clustering"
+COLUMNS = "clusteringColumns"
 # Maximum number of clustering columns of a table; more are an InvalidArgumentError.
 MAX_COLUMNS = 4
 # Types whose minimum and maximum are in the statistics of a file.
@@ -68,7 +69,7 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
     if len(paths) > MAX_COLUMNS:
         raise InvalidArgumentError(f"a table is clustered by at most {MAX_COLUMNS} columns", found=len(paths))
     columns = [list(_physical(definition.schema, path)) for path in paths]
-    text = json.dumps({"clusteringColumns": columns}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps({COLUMNS: columns}, ensure_ascii=False, separators=(",", ":"))
     if bare := columns_without_statistics(definition, text):
         raise InvalidArgumentError(
             "clustering by a column without statistics skips no file",
@@ -104,7 +105,7 @@ def clustering_columns(configuration: str) -> list[tuple[str, ...]]:
     """Returns the physical paths of the clustering columns. delta-spark writes a list of names for each
     column; PROTOCOL.md's example has a single name, which is read, too."""
     try:
-        columns = json.loads(configuration)["clusteringColumns"]
+        columns = json.loads(configuration)[COLUMNS]
         paths = [(column,) if isinstance(column, str) else tuple(column) for column in columns]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ProtocolError(

@@ -193,12 +193,16 @@ def check_no_nul(place: str, name: str) -> None:
         )
 
 
-def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
+def check_names(
+    schema: Schema, mode: str, known: Schema | None = None, *, partitions: Iterable[str] = ()
+) -> None:
     """Raises InvalidArgumentError for a name that cannot be stored: an empty one, one with a NUL character,
     and without column mapping one with any of ``,;{}()=``, a space, a tab or a line break.
 
-    `known`: the table's current schema; its names are not checked."""
+    `known`: the table's current schema; its names are not checked. `partitions`: names of partition
+    columns, which the message names."""
     current = {path for path, _ in walk(known or ())}
+    folders = {str(name).lower() for name in partitions}
     for path, item in walk(schema):
         if path in current:
             continue
@@ -206,8 +210,9 @@ def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
             raise InvalidArgumentError("a column has an empty name", where=path_text(path[:-1]) or None)
         check_no_nul(path_text(path), item.name)
         if mode == "none" and (bad := sorted(_BAD_CHARACTERS & set(item.name))):
+            kind = "partition column" if len(path) == 1 and item.name.lower() in folders else "column"
             error = InvalidArgumentError(
-                "a column's name has characters that need column mapping",
+                f"a {kind}'s name has characters that need column mapping",
                 where=path_text(path),
                 found=" ".join(map(repr, bad)),
                 expected=f"other characters, or the property {MODE} = 'name'",

@@ -47,7 +47,13 @@ from deltaic.protocol.properties import (
     request,
 )
 from deltaic.protocol.schema import Field, Schema, Struct, path_text, primitive_types, type_name, walk
-from deltaic.protocol.versions import check_addable, new_protocol, refuses_as_delta_spark, upgrade
+from deltaic.protocol.versions import (
+    check_addable,
+    check_upgrade,
+    new_protocol,
+    refuses_as_delta_spark,
+    upgrade,
+)
 
 
 def new_table(
@@ -80,7 +86,10 @@ def new_table(
     table = Schema.of(schema) if max_known_id is not None else column_mapping.strip(Schema.of(schema))
     _check_types(table)
     mode = TableProperties(configuration).column_mapping_mode
-    column_mapping.check_names(table, mode)
+    partition_columns = (
+        (partition_columns,) if isinstance(partition_columns, str) else tuple(partition_columns or ())
+    )
+    column_mapping.check_names(table, mode, partitions=partition_columns)
     partitions = partitioning.partition_columns(table, partition_columns)
     configuration = row_tracking.with_columns(configuration, new_id)
     if mode != "none":
@@ -196,6 +205,8 @@ def evolve(
     after = Definition(changed, schema=table)
     _check_combination(after, before)
     _check_stats_columns(after, asked)
+    if not replace_schema:
+        check_upgrade(protocol, asked.min_reader_version, asked.min_writer_version)
     new = upgrade(
         protocol,
         _added_features(protocol, before, after, asked, features, replaces=replace_schema),
@@ -386,7 +397,7 @@ def _check_combination(definition: Definition, before: Definition | None = None)
     properties = definition.properties
     row_tracking.check_names(definition.schema, definition.metadata)
     if properties.change_data_feed:
-        is_turned_on = before is not None and not before.properties.change_data_feed
+        is_turned_on = before is None or not before.properties.change_data_feed
         change_feed.check_names(definition.schema, is_turned_on=is_turned_on)
     if not properties.deletion_vectors:
         return

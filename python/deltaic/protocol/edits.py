@@ -119,7 +119,7 @@ def _check_struct(field: Field, path: Sequence[str], changed: Sequence[str]) -> 
             found=f"{path_text(path)} of a user-defined type",
             expected="a column of the type struct",
         )
-        raise error.with_values(path=tuple(changed), parent=tuple(path))
+        raise error.with_values(path=tuple(changed), above=tuple(path))
 
 
 def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
@@ -398,6 +398,10 @@ def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
     """Renames a field to `name`, which is a plain name and no path. The physical name stays."""
     if not name:
         raise InvalidArgumentError("a column name must not be empty")
+    if not is_field(schema, path):
+        raise InvalidArgumentError(
+            "only a struct has fields with names that can change", where=path_text(path)
+        ).with_values(path=(*path[:-1], name), above=tuple(path[:-1]))
     _check_new(schema, path, name)
     return edit_field(schema, path, lambda item: item.with_(name=name))
 
@@ -416,6 +420,10 @@ def _check_new(schema: Schema, path: Sequence[str], name: str) -> None:
 def drop_columns(schema: Schema, paths: Iterable[Sequence[str]]) -> Schema:
     """Drops fields. The last field of a table or of a struct is an InvalidArgumentError."""
     for path in paths:
+        if not is_field(schema, path):
+            raise InvalidArgumentError(
+                "an array's element and a map's key and value cannot be dropped", where=path_text(path)
+            ).with_values(type=schema.find(path)[1].type)
         schema = edit_field(schema, path, lambda _: None)
     return schema
 

@@ -609,7 +609,7 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
         return Field("value", parent.type.value, parent.type.value_contains_null)
     found = f"its type is {type_name(parent.type)}"
     raise InvalidArgumentError(f"column {path_text(path)} has no field {part!r}", found=found).with_values(
-        base=path_text(path), parent=type_name(parent.type)
+        base=path_text(path), parent=type_name(parent.type), path=(*path, part), above=tuple(path)
     )
 
 

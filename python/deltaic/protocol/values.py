@@ -55,11 +55,19 @@ def parse_size(text: str) -> int:
 def parse_duration(text: str) -> timedelta:
     """Parses Spark's day-time intervals: 'interval 7 days', '1 week 2 hours', '1 day -1 hour'. Months and
     years are refused, as they have no fixed length, and so is a duration that is negative in total."""
+    if not text.strip():
+        raise InvalidArgumentError(
+            "a duration is empty", expected="weeks to seconds, as in 'interval 7 days'"
+        )
     rest = re.sub(r"^interval\b", "", text.strip().lower())
     total = timedelta()
     position = 0
     while match := _DURATION_PART.match(rest, position):
         unit = match[3].removesuffix("s")
+        if unit in ("month", "year"):
+            raise InvalidArgumentError(
+                "not a fixed duration", found=repr(text), expected="weeks to seconds, as in 'interval 7 days'"
+            )
         if unit not in _UNITS:
             break
         try:
@@ -67,10 +75,12 @@ def parse_duration(text: str) -> timedelta:
         except OverflowError:
             break
         position = match.end()
-    if position == 0 or rest[position:].strip() or total < timedelta():
+    if position == 0 or rest[position:].strip():
         raise InvalidArgumentError(
             "not a duration", found=repr(text), expected="weeks to seconds, as in 'interval 7 days'"
         )
+    if total < timedelta():
+        raise InvalidArgumentError("a duration is not negative", found=repr(text))
     return total
 
 

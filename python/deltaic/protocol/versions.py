@@ -48,6 +48,23 @@ def refuses_as_delta_spark() -> bool:
     return _refuses.get()
 
 
+def check_upgrade(protocol: Protocol, min_reader_version: int | None, min_writer_version: int | None) -> None:
+    """Raises InvalidArgumentError where delta-spark refuses an upgrade: readers of version 3 need writers of
+    version 7, which it does not add by itself."""
+    writer = min_writer_version or protocol.min_writer_version
+    if (
+        min_reader_version == READER_FEATURES_VERSION
+        and writer < WRITER_FEATURES_VERSION
+        and refuses_as_delta_spark()
+    ):
+        raise InvalidArgumentError(
+            f"[DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE] readers of version {READER_FEATURES_VERSION} need"
+            f" writers of version {WRITER_FEATURES_VERSION}",
+            found=f"delta.minWriterVersion = {writer}",
+            expected=f"'delta.minWriterVersion' = '{WRITER_FEATURES_VERSION}'",
+        )
+
+
 def check_addable(
     protocol: Protocol | None, needed: Iterable[str], named: Iterable[str], verb: str = "ALTER"
 ) -> None:

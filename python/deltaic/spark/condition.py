@@ -42,6 +42,7 @@ class Condition:
     | "'found'" | a text | 'x' |
     | "@time", "~time" | a time | 2026-01-31 12:00:00.25, 2026-01-31 12:00:00 |
     | "%schema" | a schema | a tree, as `printSchema` shows it |
+    | "^type" | a type | IntegerType |
     | "=text" | text, the same in each error | text |
     | "table|where" | the first of these that the error has | |
     """

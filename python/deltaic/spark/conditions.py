@@ -21,7 +21,7 @@ from deltaic.spark import (
     conditions_of_tables,
 )
 from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
-from deltaic.spark.schema_trees import tree_text
+from deltaic.spark.schema_trees import class_text, tree_text
 from deltaic.sql_text import spark_name
 
 __all__ = [
@@ -73,8 +73,8 @@ counts."""
 PLAIN: tuple[tuple[str, str], ...] = (
     (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
     (
-        r"^property delta\.[\w.]+: not a|^delta\.logRetentionDuration is shorter|^no such protocol version"
-        r"|^a Delta table has exactly one path"
+        r"^property delta\.[\w.]+: (not a|a duration is not)|^delta\.logRetentionDuration is shorter"
+        r"|^no such protocol version|^a Delta table has exactly one path"
         r"|^the path of a table is empty|\d+ files of version \d+ are missing",
         ARGUMENT,
     ),
@@ -141,7 +141,7 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
         if source.startswith("="):
             yield name, source[1:]
             continue
-        attributes = source.strip("`\"'()[]<>@~.%").split("|")
+        attributes = source.strip("`\"'()[]<>@~.%^").split("|")
         values = (named.get(each, error.values.get(each, getattr(error, each, None))) for each in attributes)
         value = next((each for each in values if each is not None), None)
         if value is not None:
@@ -178,6 +178,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "@": lambda value: _java_time(value, seconds=False),
     "~": lambda value: _java_time(value, seconds=True),
     "%": tree_text,
+    "^": class_text,
     '"': lambda value: f'"{_sql_type(value)}"',
     "(": lambda value: f'"{value}"',
     "'": lambda value: f"'{value}'",

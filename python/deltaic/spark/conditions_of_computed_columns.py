@@ -63,6 +63,7 @@ CONDITIONS: tuple[Condition, ...] = (
         {"colName": "column"},
         details=r"^identity column (?P<column>[^:]+):",
     ),
+    Condition("DELTA_IDENTITY_COLUMNS_ALTER_NON_DELTA_FORMAT", "0AKDD", ANALYSIS),
     Condition(
         "IDENTITY_COLUMN_WITH_DEFAULT_VALUE",
         "42623",
@@ -134,6 +135,30 @@ CONDITIONS: tuple[Condition, ...] = (
         {"sqlExpr": "found"},
     ),
     Condition(
+        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+        "42621",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "cannot be computed by a subquery",
+        {"fieldName": "column", "expressionStr": "text|found", "reason": "reason|message"},
+    ),
+    Condition(
+        "DELTA_UDF_IN_GENERATED_COLUMN",
+        "42621",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "cannot be computed by the user's function",
+        {"udfExpr": "found"},
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_DATA_TYPE_IN_GENERATED_COLUMN",
+        "42621",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^a generated column cannot have the type",
+        {"dataType": "=VARIANT"},
+    ),
+    Condition(
         "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
         "42621",
         ANALYSIS,
@@ -147,12 +172,6 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^a generated column cannot be computed from",
-    ),
-    Condition(
-        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
-        "42621",
-        ANALYSIS,
-        parameters={"fieldName": "column", "expressionStr": "text|found", "reason": "reason|message"},
     ),
     Condition(
         "GENERATED_COLUMN_WITH_DEFAULT_VALUE",

@@ -36,7 +36,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "the path names a partition by other columns",
-        {"columnList": "expected", "fragment": "found"},
+        {"columnList": "[columns]", "fragment": "found"},
     ),
     Condition(
         "DELTA_PARTITION_COLUMN_NOT_FOUND",

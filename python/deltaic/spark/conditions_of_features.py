@@ -50,6 +50,12 @@ CONDITIONS: tuple[Condition, ...] = (
         {"unsupported": "found"},
     ),
     Condition(
+        "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE",
+        "KD004",
+        RUNTIME,
+        parameters={"writerVersion": "=7", "docLink": "=https://docs.delta.io/latest/index.html"},
+    ),
+    Condition(
         "DELTA_INVALID_PROTOCOL_VERSION", "KD004", RUNTIME, _UNSUPPORTED, "needs a newer (reader|writer)"
     ),
     Condition(
@@ -95,7 +101,20 @@ CONDITIONS: tuple[Condition, ...] = (
         {"feature": "found"},
     ),
     Condition(
-        "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", RUNTIME, _ARGUMENT, "does not have this feature"
+        "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY",
+        "42000",
+        RUNTIME,
+        _ARGUMENT,
+        "name of a property and not of a feature",
+        {"property": "found"},
+    ),
+    Condition(
+        "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT",
+        "55000",
+        RUNTIME,
+        _ARGUMENT,
+        "does not have this feature",
+        {"feature": "found"},
     ),
     Condition(
         "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
@@ -106,7 +125,12 @@ CONDITIONS: tuple[Condition, ...] = (
         {"feature": "found"},
     ),
     Condition(
-        "DELTA_FEATURE_DROP_DEPENDENT_FEATURE", "55000", RUNTIME, _ARGUMENT, "another feature needs this one"
+        "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
+        "55000",
+        RUNTIME,
+        _ARGUMENT,
+        "another feature needs this one",
+        {"feature": "feature", "dependentFeatures": "dependents"},
     ),
     Condition(
         "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
@@ -169,6 +193,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "property belongs to its feature",
         {"prop": "found"},
     ),
+    Condition("DELTA_INVALID_CALENDAR_INTERVAL_EMPTY", "2200P", ARGUMENT, _ARGUMENT, "^a duration is empty"),
     Condition(
         "DELTA_INVALID_INTERVAL", "22006", ARGUMENT, _ARGUMENT, "^not a duration", {"interval": "found"}
     ),

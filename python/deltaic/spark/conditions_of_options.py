@@ -100,6 +100,13 @@ CONDITIONS: tuple[Condition, ...] = (
         ARGUMENT,
         parameters={"firstDeltaOption": "first", "secondDeltaOption": "second"},
     ),
+    Condition("DELTA_REPLACE_WHERE_IN_OVERWRITE", "42613", ANALYSIS),
+    Condition(
+        "DELTA_REPLACE_ON_OR_USING_TABLE_CONSTRAINT_VIOLATION",
+        "44000",
+        ANALYSIS,
+        parameters={"replaceExpression": "replaced", "invariantViolationMessage": "message"},
+    ),
     Condition("DELTA_OVERWRITE_BY_FILTER_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT),
     Condition("DELTA_DYNAMIC_PARTITION_OVERWRITE_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT),
     Condition("DELTA_DFV2_CREATE_REPLACE_INCOMPATIBLE_REPLACE_ON_OR_USING", "42000", ANALYSIS),

@@ -97,6 +97,7 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
     # Default values of columns
+    Condition("NO_DEFAULT_COLUMN_VALUE_AVAILABLE", "42608", ANALYSIS, parameters={"colName": "`where`"}),
     Condition(
         "INVALID_DEFAULT_VALUE.NON_DETERMINISTIC",
         "42623",

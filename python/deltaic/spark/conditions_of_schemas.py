@@ -39,8 +39,16 @@ CONDITIONS: tuple[Condition, ...] = (
         "42000",
         ANALYSIS,
         _ARGUMENT,
-        "^only a struct gets new fields",
-        {"fieldName": ".path", "path": ".parent|where"},
+        "^only a struct (gets new fields|has fields with names)",
+        {"fieldName": ".path", "path": ".above|where"},
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_DROP_NESTED_COLUMN_FROM_NON_STRUCT_TYPE",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^an array's element and a map's key and value cannot be dropped",
+        {"struct": "^type"},
     ),
     Condition(
         "DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY",
@@ -65,6 +73,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^replacing columns (drops none|changes no type|adds a column and drops)",
+        {"details": "message", "oldSchema": "%old_schema", "newSchema": "%new_schema"},
     ),
     Condition(
         "FIELD_ALREADY_EXISTS",
@@ -146,6 +155,9 @@ CONDITIONS: tuple[Condition, ...] = (
         "^every column holds nothing but nulls",
     ),
     Condition(
+        "DELTA_INVALID_PARTITION_COLUMN_NAME", "42996", ANALYSIS, _ARGUMENT, "^a partition column's name has"
+    ),
+    Condition(
         "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
         "42K05",
         ANALYSIS,
@@ -182,8 +194,8 @@ CONDITIONS: tuple[Condition, ...] = (
         "42703",
         ANALYSIS,
         _ARGUMENT,
-        "^no such clustering column|^no such column to collect statistics",
-        {"columnName": "found", "tableSchema": "%table_schema"},
+        "^no such clustering column|^no such column to collect statistics|^a column is dropped twice",
+        {"columnName": "found|where", "tableSchema": "%table_schema"},
     ),
     Condition(
         "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN",

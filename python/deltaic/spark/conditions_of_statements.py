@@ -50,7 +50,8 @@ CONDITIONS: tuple[Condition, ...] = (
         "42K0E",
         ANALYSIS,
         _ARGUMENT,
-        "^(an aggregate|a window function) cannot stand in an expression on rows",
+        "^(an aggregate|a window function) cannot stand in an expression on rows"
+        r"|^the aggregate function \w+ cannot stand in this place",
         {"invalidExprSqls": "(found)"},
     ),
     Condition("UNSUPPORTED_SQL_UDF_USAGE", "0A000", ANALYSIS, _ARGUMENT, "^a SQL function cannot stand"),
@@ -105,6 +106,14 @@ CONDITIONS: tuple[Condition, ...] = (
         for kind in ("MATCHED", "NOT_MATCHED_BY_TARGET", "NOT_MATCHED_BY_SOURCE")
     ),
     Condition("MERGE_WITHOUT_WHEN", "42601", PARSE),
+    Condition(
+        "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN",
+        "42P10",
+        ANALYSIS,
+        e.SchemaMismatchError,
+        "^SHOW PARTITIONS takes only",
+        {"badCols": "found"},
+    ),
     Condition("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", ANALYSIS, parameters={"predicate": "predicate"}),
     Condition("DELTA_ONLY_OPERATION", "0AKDD", ANALYSIS, parameters={"operation": "operation"}),
     Condition("DELTA_NOT_A_DELTA_TABLE", "0AKDD", ANALYSIS, parameters={"tableName": "name"}),
@@ -392,7 +401,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42K09",
         ANALYSIS,
         _SCHEMA,
-        "a condition must be a boolean",
+        "(a condition|the condition of replaceOn) must be a boolean",
         {"sqlExpr": "(where)", "filter": "(where)", "type": '"found"'},
     ),
 )

@@ -206,11 +206,23 @@ CONDITIONS: tuple[Condition, ...] = (
         details=r"found (?:\d+(?![\w.])\s*)?(?P<error>[\w.]+|[^'\"])",
     ),
     Condition(
+        "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION",
+        "KD002",
+        ANALYSIS,
+        parameters={"historicalVersion": "version"},
+    ),
+    Condition(
+        "DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF",
+        "0AKDC",
+        ARGUMENT,
+        parameters={"allowedPrefixes": "=[fs.,dfs.]", "unsupportedOptions": "options"},
+    ),
+    Condition(
         "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
         "42604",
         ARGUMENT,
         _ARGUMENT,
-        "^not a version",
+        "^not a version(?! of the Parquet)",
         {"timeTravelKey": "=versionAsOf"},
     ),
     *(

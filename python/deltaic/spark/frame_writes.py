@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from deltaic.commands.write_job import Mode
+from deltaic.commands.write_job import Mode, Write
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.sources import refuse_repeated_names
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import (
+    ConstraintViolationError,
+    DeltaError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from deltaic.plan.literal import col
 from deltaic.spark.builders import BuilderState
 from deltaic.spark.options import WriteOptions
+from deltaic.spark.raising import make_of_spark
 from deltaic.spark.replacements import named_in
 from deltaic.table import DeltaTable, run_write
 
+_OF_REPLACEMENTS = "DELTA_REPLACE_ON_OR_USING_TABLE_CONSTRAINT_VIOLATION"
+"""The condition of a row that breaks a constraint, with replaceUsing or replaceOn."""
 _MODES: dict[str, Mode] = {
     "append": "append",
     "overwrite": "overwrite",
@@ -90,13 +101,22 @@ def write_frame(
     if job.replacement is not None:
         job = replace(job, replacement=named_in(df, job.replacement))
     if state.properties:
-        job = replace(
-            job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **state.properties})
-        )
-    try:
+        properties = {**(job.wanted.properties or {}), **state.properties}
+        job = replace(job, wanted=replace(job.wanted, properties=properties))
+    with _of_write(job):
         run_write(write_options.path, df, job, dict(write_options.storage_options) or None)
+
+
+@contextmanager
+def _of_write(job: Write) -> Iterator[None]:
+    """Adds to errors of a write what delta-spark's conditions name: the predicate, or the replaced rows."""
+    try:
+        yield
     except DeltaError as error:
         error.with_values(predicate=job.where)
+        if job.replacement is not None:
+            error.with_values(replaced=job.replacement.text)
+            make_of_spark(error, _OF_REPLACEMENTS if isinstance(error, ConstraintViolationError) else None)
         raise
 
 

@@ -72,16 +72,22 @@ def passes_head(reader: Reader) -> bool:
 
 
 def needs_delta(reader: Reader) -> bool:
-    """True for DESCRIBE HISTORY, DESCRIBE DETAIL and ALTER TABLE name DROP FEATURE, which only Delta tables
-    have. `DESCRIBE history` shows the columns of a table."""
+    """True for DESCRIBE HISTORY, DESCRIBE DETAIL, ALTER TABLE name DROP FEATURE and ALTER COLUMN ... SYNC
+    IDENTITY, which only Delta tables have. `DESCRIBE history` shows the columns of a table."""
     start = Reader(reader.text)
     if start.accept("ALTER", "TABLE"):
         try:
             read_name(start)
         except InvalidArgumentError:
             return False
-        return start.at("DROP", "FEATURE")
+        return start.at("DROP", "FEATURE") or syncs_identity(start)
     return shows(reader, "HISTORY") or shows(reader, "DETAIL")
+
+
+def syncs_identity(reader: Reader) -> bool:
+    """True for a statement that ends with SYNC IDENTITY."""
+    words = [token.keyword for token in reader.tokens if token.text not in ("", ";")]
+    return words[-2:] == ["SYNC", "IDENTITY"]
 
 
 def shows(reader: Reader, what: str) -> bool:

@@ -58,7 +58,7 @@ def _condition(table: DeltaTable, name: str, value: str | None) -> str:
             where=table.location,
             found=f"{name}={value}",
             expected=", ".join(columns.values()) or "none",
-        )
+        ).with_values(columns=(name,))
     if value is None:
         return f"{quote_name(column)} IS NULL"
     return f"{quote_name(column)} = CAST({lit(value)} AS {cast_type(table.schema.field(column).type)})"

@@ -1,10 +1,14 @@
-"""`tree_text`: a schema as Spark's `printSchema` shows it, for parameters of errors."""
+"""Schemas and types as Spark writes them, for parameters of errors: `tree_text` like `printSchema`, and
+`class_text` by the names of Spark's classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+
+_CLASSES = {"timestamp_ntz": "TimestampNTZ", "void": "Null"}
+"""Names of types in the log -> names of Spark's classes, where they differ in more than the case."""
 
 
 def tree_text(fields: Iterable[Field]) -> str:
@@ -14,6 +18,27 @@ def tree_text(fields: Iterable[Field]) -> str:
     'root\\n |-- id: long (nullable = true)\\n'
     """
     return "".join(f"{line}\n" for line in ("root", *_fields(fields, " ")))
+
+
+def class_text(data_type: DataType) -> str:
+    """Writes a type by the names of Spark's classes.
+
+    >>> class_text(Array("integer", False))
+    'ArrayType(IntegerType,false)'
+    """
+    if isinstance(data_type, Struct):
+        fields = (
+            f"StructField({item.name},{class_text(item.type)},{_java(item.nullable)})"
+            for item in data_type.fields
+        )
+        return f"StructType({','.join(fields)})"
+    if isinstance(data_type, Array):
+        return f"ArrayType({class_text(data_type.element)},{_java(data_type.contains_null)})"
+    if isinstance(data_type, Map):
+        sides = f"{class_text(data_type.key)},{class_text(data_type.value)}"
+        return f"MapType({sides},{_java(data_type.value_contains_null)})"
+    name, _, arguments = data_type.partition("(")
+    return f"{_CLASSES.get(name, name.capitalize())}Type" + (f"({arguments}" if arguments else "")
 
 
 def _fields(fields: Iterable[Field], margin: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError,
 from deltaic.rows.rows import Rows
 from deltaic.spark.builders import FORMATS
 from deltaic.spark.conditions import is_plain_argument
-from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows
+from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows, syncs_identity
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
@@ -20,6 +20,7 @@ from deltaic.spark.views import is_known, is_temporary, no_such_table
 from deltaic.sql.names import Name
 from deltaic.sql.statement import CHANGES_ROWS, run
 from deltaic.sql.tokens import Reader
+from deltaic.table import DeltaTable
 
 _DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """First words of statements that Spark does not have."""
@@ -30,6 +31,8 @@ _NO_TABLE = re.compile(
     r" delta(ic)?\b"
 )
 """Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
+_AT_VERSION = re.compile(r"(/.+)@v(\d+)", re.IGNORECASE)
+"""Matches the path of a version of a table."""
 _NOT_LOADED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\] Failed to find the data source: delta(ic)?\b")
 """Matches the message of Spark before 4.3 for a statement for which it loads a Delta table itself: LOAD
 DATA."""
@@ -42,12 +45,24 @@ def _run(text: str, tables: SparkTables) -> Rows:
     except DeltaError as error:
         reader = Reader(text)
         first = reader.tokens[0].keyword
+        if isinstance(error, TableNotFoundError) and first in CHANGES_ROWS:
+            _refuse_older_version(error)
         operation = "DESCRIBE HISTORY" if shows(reader, "HISTORY") else first
         error.with_values(**{**tables.naming(), "operation": operation, **error.values})
         if first in _DELTA_ONLY:
             # Spark's parser, to which delta-spark leaves such a text, does not know the word
             error.with_values(unknown=first)
         raise
+
+
+def _refuse_older_version(error: TableNotFoundError) -> None:
+    """Raises InvalidArgumentError if the table that is missing is a version of a table: /data/t@v3."""
+    if (version := _AT_VERSION.fullmatch(error.where or "")) is not None and DeltaTable.exists(version[1]):
+        raise InvalidArgumentError(
+            "[DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION] only the newest version of a table can change",
+            found=error.where,
+            expected=version[1],
+        ).with_values(version=version[2]) from None
 
 
 _MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
@@ -67,7 +82,7 @@ def _creates(text: str, tables: SparkTables) -> Rows:
         raise
 
 
-@raises_as_spark(_MISSING, SPARK_CONDITIONS)
+@raises_as_spark(_MISSING, {**SPARK_CONDITIONS, "INVALID_EXTRACT_BASE_FIELD_TYPE": "INVALID_FIELD_NAME"})
 def _alters(text: str, tables: SparkTables) -> Rows:
     """Like `_runs`, for ALTER TABLE: Spark wraps an IllegalArgumentException without a condition, such as
     that of a property with a wrong value."""
@@ -164,6 +179,8 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
         condition = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
     elif first == "REORG":
         condition = "DELTA_NOT_A_DELTA_TABLE"
+    elif syncs_identity(reader):
+        condition = "DELTA_IDENTITY_COLUMNS_ALTER_NON_DELTA_FORMAT"
     else:
         condition = "DELTA_ONLY_OPERATION" if words[0] in _OF_TABLES_ALONE else "DELTA_MISSING_DELTA_TABLE"
     expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"

@@ -76,6 +76,9 @@ MOST_FRAMES = 16
 """Maximum number of DataFrames from `toDF` whose columns conditions and values may use; beyond it, the
 newest ones."""
 
+_OF_STORES = ("fs.", "dfs.")
+"""Beginnings of the names of settings that `DeltaTable.forPath` takes."""
+
 
 @methods_raise_as_spark
 class DeltaTable:
@@ -114,12 +117,18 @@ class DeltaTable:
         """Returns the table at a path or URL. `hadoopConf`: settings of Hadoop's file systems (`fs.…`), which
         have no effect on a local path. For an object store they are set on the Spark session.
 
-        Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, UnsupportedFeatureError
-        for `hadoopConf` with a URL.
+        Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, InvalidArgumentError for
+        other settings, UnsupportedFeatureError for `hadoopConf` with a URL.
 
         >>> DeltaTable.forPath(spark, "/data/flights").toDF().count()
         4
         """
+        if others := {name: text for name, text in hadoopConf.items() if not name.startswith(_OF_STORES)}:
+            raise InvalidArgumentError(
+                "[DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF] only settings of file systems are allowed",
+                found=", ".join(sorted(others)),
+                expected="names that begin with fs. or dfs.",
+            ).with_values(options=",".join(f"{name} -> {text}" for name, text in others.items()))
         if hadoopConf and "://" in path:
             raise UnsupportedFeatureError(
                 "hadoopConf of forPath is not supported",

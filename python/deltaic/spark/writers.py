@@ -218,6 +218,12 @@ class PathWriter:
         spark.sql.sources.partitionOverwriteMode is dynamic."""
         self._must_exist()
         where = sql_text(condition, "condition")
+        if where.lower() != "true" and self._state.has("replaceWhere"):
+            raise InvalidArgumentError(
+                "[DELTA_REPLACE_WHERE_IN_OVERWRITE] the rows to replace are given twice",
+                found=f"overwrite({where}) and the option replaceWhere",
+                expected="one of them",
+            )
         self._state.put({} if where.lower() == "true" else {"replaceWhere": where})
         self._write("overwrite")
 

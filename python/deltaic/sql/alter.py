@@ -105,7 +105,7 @@ def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
     if not isinstance(above.type, Struct):
         raise InvalidArgumentError(
             "only a struct gets new fields", where=path_text(names), found=type_name(above.type)
-        ).with_values(path=path, parent=names)
+        ).with_values(path=path, above=names)
     inner: DataType = Struct([new])
     for end in range(len(names) - 1, 0, -1):
         outer = schema.find(names[:end])[1].type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from deltaic.commands.invariants import is_computed
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import ConstraintViolationError, InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.session import committing
@@ -125,10 +125,15 @@ def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:
 
 def defaulted(value: str, schema: Schema, column: str) -> str:
     """Returns the SQL of a value. DEFAULT becomes the default of the column (a name with dots), or NULL if it
-    has none."""
+    has none. Raises ConstraintViolationError for a NOT NULL column without a default."""
     if value.upper() != "DEFAULT":
         return value
-    return str(schema.find(column)[1].metadata.get("CURRENT_DEFAULT", "NULL"))
+    field = schema.find(column)[1]
+    if not field.nullable and "CURRENT_DEFAULT" not in field.metadata and not is_computed(field):
+        raise ConstraintViolationError(
+            "[NO_DEFAULT_COLUMN_VALUE_AVAILABLE] the column is NOT NULL and has no default", where=field.name
+        )
+    return str(field.metadata.get("CURRENT_DEFAULT", "NULL"))
 
 
 def refuse_default_inside(value: str, where: str) -> None:

@@ -11,6 +11,7 @@ from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, Unsupp
 from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.properties import canonical_name
 from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Map, Schema, Struct, path_text
+from deltaic.protocol.versions import refuses_as_delta_spark
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Existing, Name, Tables, read_name, same_folder
 from deltaic.sql.results import counts, nothing
@@ -93,7 +94,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
         if is_new_name and text is None and origin is None:
             _check_definition(tables.opened(path), columns, clauses)
         elif not if_missing or is_new_name:
-            by_place = name.path is not None if source is not None else is_new_name and text is not None
+            by_place = is_new_name and (source is not None or text is not None)
+            by_place = by_place or (source is not None and name.path is not None)
             raise _exists(path, clones=source is not None, by_place=by_place)
         return nothing()
     if not exists and (not replace or (text is None and source is None)):
@@ -181,6 +183,17 @@ def _check_clone(name: Name, clauses: _Clauses, *, has_query: bool) -> None:
             found=f"{name} LOCATION '{location}'",
             expected="one of the two",
         )
+    if (
+        location is not None
+        and refuses_as_delta_spark()
+        and not location.startswith("/")
+        and ":" not in location
+    ):
+        raise InvalidArgumentError(
+            "[DELTA_INVALID_CLONE_PATH] the LOCATION of a clone is absolute",
+            found=repr(location),
+            expected="a path that begins with /, or a URL",
+        ).with_values(path=str(name))
     if has_query or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
         raise InvalidArgumentError(
             "a clone has the definition of its source",
@@ -376,7 +389,7 @@ def _partition_column(reader: Reader) -> str:
     if reader.at("("):
         raise no_partition_column(path[-1], f"{path_text(path)}(...)")
     if len(path) > 1:
-        raise InvalidArgumentError("a table is partitioned by top-level columns", found=path_text(path))
+        raise no_partition_column("", path_text(path))
     return path[0]
 
 

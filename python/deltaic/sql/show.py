@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
 from deltaic.protocol.properties import REGISTRY, Status
 from deltaic.protocol.schema import Schema
@@ -129,6 +129,13 @@ def _partitions(reader: Reader, tables: Tables) -> Rows:
     if not names:
         raise InvalidArgumentError(
             "the table is not partitioned, so it has no partitions to show", where=table.location
+        )
+    known = {each.lower() for each in names}
+    if others := [column for column, _ in given if column.lower() not in known]:
+        raise SchemaMismatchError(
+            "SHOW PARTITIONS takes only partition columns",
+            found=f"[{', '.join(others)}]",
+            expected=", ".join(names),
         )
     where = " AND ".join(
         f"{quote_name(column)} <=> {value}" for column, value in fixed_values(given, table).items()
