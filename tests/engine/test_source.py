@@ -520,3 +520,13 @@ def test_a_write_may_cast(tmp_path: Path) -> None:
     assert sorted(table.scan(["i"]).to_arrow()["i"].to_pylist(), key=str) == [5, None]
     with pytest.raises(InvalidArgumentError, match="casting"):
         deltaic.write(table, beyond, mode="append", casting="loose")  # type: ignore[arg-type]
+
+
+def test_only_rows_name_the_tables_that_they_read() -> None:
+    class Frame:
+        """Like a DataFrame of Spark Connect, which gives a column for every name."""
+
+        def __getattr__(self, name: str) -> object:
+            return object()
+
+    assert source.table_reads(Frame()) == ()

@@ -47,6 +47,13 @@ class Source:
     reads: tuple[TableRead, ...] = ()
 
 
+def table_reads(rows: Any) -> tuple[TableRead, ...]:
+    """Returns the tables from which `Rows` come; none for other data. A DataFrame gives a column for every
+    name."""
+    reads = getattr(rows, "_reads", ())
+    return reads if isinstance(reads, tuple) else ()
+
+
 def read_source(data: Any, *, rounding: bool = False) -> Source:
     """`rounding`: timestamps may lose the digits below a microsecond, which is an error otherwise.
 
@@ -57,7 +64,7 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
     failure = Failure()
     check_unread(data)
     exporter, arrow_schema = exporter_of(data, failure)
-    reads = getattr(exporter, "_reads", ())
+    reads = table_reads(exporter)
     _refuse_twins(arrow_schema.names)
     check_columns(arrow_schema)
     schema = _with_variants(Schema.from_arrow(arrow_schema), getattr(exporter, "schema", None))

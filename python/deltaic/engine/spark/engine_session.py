@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from deltaic.engine.exporters import rows_of
+from deltaic.engine.source import table_reads
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.native.session import (
     analyzed_plan,
@@ -81,7 +82,7 @@ class EngineSession:
         that it reads, also in subqueries, without Delta tables at a version; the public path, which keeps no
         plan, knows none."""
         if not is_classic_frame(data):
-            return getattr(rows_of(data), "_reads", ())
+            return table_reads(rows_of(data))
         locations = self.read_path.planned(
             "which tables rows come from", lambda: locations_of(data), frozenset[str]
         )
