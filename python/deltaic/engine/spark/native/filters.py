@@ -177,6 +177,8 @@ def _node(tree: dict[str, Any]) -> dict[str, Any] | None:
         return None if inner is None else {"op": "not", "arg": inner}
     if kind in _COMPARISONS:
         return _compared(_COMPARISONS[kind], parts[0], [parts[1]])
+    if kind == "EqualNullSafe":
+        return _equal_or_null(parts[0], parts[1])
     if kind == "In":
         return _compared("in", parts[0], parts[1]) if len(parts[1]) <= MOST_VALUES else None
     if kind == "StringStartsWith":
@@ -185,6 +187,15 @@ def _node(tree: dict[str, Any]) -> dict[str, Any] | None:
         null = {"op": "is_null", "column": list(split_path(parts[0]))}
         return null if kind == "IsNull" else {"op": "not", "arg": null}
     return None
+
+
+def _equal_or_null(attribute: str, value: dict[str, Any]) -> dict[str, Any] | None:
+    """Converts `a <=> 1`, which is false for a null, to `a = 1 AND a IS NOT NULL`, which is, too."""
+    null = {"op": "is_null", "column": list(split_path(attribute))}
+    if value["type"] == "null":
+        return null
+    equal = _compared("=", attribute, [value])
+    return None if equal is None else {"op": "and", "args": [equal, {"op": "not", "arg": null}]}
 
 
 def _compared(op: str, attribute: str, values: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -221,5 +232,6 @@ def _text(value: dict[str, Any]) -> str | None:
         # Spark's values: its 1582-10-10 becomes the java.sql.Date 1582-10-15.
         return text if value["milliseconds"] > _YEAR_1900 else None
     if kind == "LocalDateTime":
-        return text.replace("T", " ")
+        # Java leaves out seconds that are zero: 2024-01-01T00:00.
+        return text.replace("T", " ") + (":00" if text.count(":") == 1 else "")
     return text if kind in _TEXT_TYPES else None

@@ -42,8 +42,10 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.KnownNullable;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.sources.Filter;
+import scala.Function1;
 import scala.Option;
 import scala.Product;
 import scala.collection.Iterator;
@@ -51,14 +53,24 @@ import scala.collection.immutable.Seq;
 
 /** Catalyst expressions as JSON: an array of the filters of Spark's data sources into which Spark translates
     them, null for an expression that has none. A filter is {"kind": "LessThan", "parts": [...]}, where parts
-    are filters, texts (a column's name) and values. A value is {"type": "Long", "text": "5"}. */
+    are filters, texts (a column's name) and values. A value is {"type": "Long", "text": "5"}. A column in a
+    KnownNullable, through which Spark pushes no condition into Parquet files, counts as the column. */
 public class FilterTrees {
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+
+  public static class Unwrap extends scala.runtime.AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) { return node instanceof KnownNullable; }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return node instanceof KnownNullable ? ((KnownNullable) node).child() : otherwise.apply(node);
+    }
+  }
 
   public String of(Seq expressions) {
     ArrayNode trees = NODES.arrayNode();
     for (Iterator each = expressions.iterator(); each.hasNext();) {
-      Option filter = DataSourceStrategy$.MODULE$.translateFilter((Expression) each.next(), true);
+      Expression bare = (Expression) ((Expression) each.next()).transformUp(new Unwrap());
+      Option filter = DataSourceStrategy$.MODULE$.translateFilter(bare, true);
       if (filter.isEmpty()) trees.addNull();
       else trees.add(tree((Filter) filter.get()));
     }
