@@ -92,6 +92,17 @@ def compaction_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event
             assert background.wait(20)
 
 
+def test_the_file_of_an_update_is_compacted_after_it(tmp_path: Path) -> None:
+    """The compaction waits for the command that submits it, which still runs for a moment."""
+    table = deltaic.write(tmp_path, pa.concat_tables([rows(0), rows(9)]), properties=PROPERTIES)
+    for number in range(1, FEW - 1):
+        deltaic.write(table, rows(number), mode="append")
+    table.update({"part": "7"}, "id = 0")
+    assert background.wait(20)
+    assert operations(tmp_path)[-2:] == ["UPDATE", "OPTIMIZE"]
+    assert ids(DeltaTable(tmp_path)) == [0, 1, 2, 9]
+
+
 def test_the_write_answers_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with compaction_held(monkeypatch) as staged:
         table = written(tmp_path)

@@ -14,6 +14,7 @@ from commands_model import Make, rows
 
 import deltaic
 from deltaic import DeltaTable
+from deltaic.commands import auto_compaction
 from deltaic.commands.optimize_rewrite import Rewrite
 from deltaic.errors import (
     DeltaError,
@@ -240,6 +241,27 @@ def test_auto_compaction_after_writes(make: Make, sample: pa.Table) -> None:
     table = deltaic.write(table, sample.slice(49, 1), mode="append")
     assert table.files().count() == 1
     assert rows(table) == rows(sample.slice(0, 50))
+
+
+@pytest.mark.parametrize("command", ["update", "merge", "delete"])
+def test_auto_compaction_after_changes(
+    make: Make, sample: pa.Table, command: str, vectors: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in delta-spark, commands that write files compact their partitions. A DELETE that only marks rows
+    writes none."""
+    table = make(sample, files=4)
+    monkeypatch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 4)
+    table.alter.set_properties({"delta.autoOptimize.autoCompact": True})
+    if command == "update":
+        table.update({"grp": "7"}, "id = 3")
+    elif command == "merge":
+        table.merge(sample.slice(3, 1), "s.id = t.id").when_matched_update_all().execute()
+    else:
+        table.delete("id = 3")
+    kept = command == "delete" and vectors
+    assert table.files().count() == (4 if kept else 1)
+    assert last(table)["operation"] == ("DELETE" if kept else "OPTIMIZE")
+    assert table.scan().count() == sample.num_rows - (command == "delete")
 
 
 def test_a_rewrite_beside_an_append(make: Make, sample: pa.Table) -> None:

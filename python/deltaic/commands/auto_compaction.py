@@ -1,4 +1,5 @@
-"""Auto compaction: OPTIMIZE of the partitions of a write, right after its commit or in the background.
+"""Auto compaction: OPTIMIZE of the partitions to which a command wrote files, right after its commit or in
+the background.
 
 In the background it gives way to commands of this process, and if it conflicts with another commit, it is
 dropped."""
@@ -35,7 +36,7 @@ AUTO_COMPACT_SIZE = 128 * 1024**2
 _MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
 
 _ADDED: dict[str, deque[pa.Table]] = {}
-"""New files of writes since the last compaction of each table began."""
+"""New files of commands since the last compaction of each table began."""
 
 
 def compact_after(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:

@@ -1,9 +1,12 @@
-"""Write targets of commands: folder, schema and options of new files, and if deleted rows are marked by
-deletion vectors."""
+"""Write targets of commands: folder, schema and options of new files, if deleted rows are marked by deletion
+vectors, and if new files are compacted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from deltaic import _core, configuration
 from deltaic.engine.engine import WriteTarget
@@ -140,3 +143,18 @@ def tracked_columns(target: WriteTarget, alias: str | None) -> tuple[tuple[str, 
         version,
         nothing,
     )
+
+
+def compacted(
+    committed: Snapshot, before: Snapshot | None, engine: Engine, adds: Sequence[pa.Table]
+) -> Snapshot:
+    """Compacts the partitions of `adds`, the files that a command wrote, if the host or else the table has
+    auto compaction. Returns the version after it. `before`: the version that the command changed; it is
+    `committed` itself if the change is staged for a commit over several tables."""
+    of_host = engine.auto_compacts
+    compacts = committed.properties.auto_compact if of_host is None else of_host
+    if not compacts or committed is before or not adds:
+        return committed
+    from deltaic.commands.auto_compaction import compact_after
+
+    return compact_after(committed, engine, pa.concat_tables(adds, promote_options="permissive"))

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from deltaic import _core
 from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, writes_vectors
-from deltaic.commands.marking import FileChanges, staging, take_out, total_size, vector_metrics
+from deltaic.commands.marking import (
+    FileChanges,
+    commit_changes,
+    staging,
+    take_out,
+    total_size,
+    vector_metrics,
+)
 from deltaic.commands.phase_times import PhaseTimes
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import columns_of
@@ -80,8 +87,7 @@ def delete(
         metrics = stage(transaction, snapshot, engine, planned, parquet, times)
         if metrics is None:
             return snapshot, dict(NOTHING)
-    timed = times.metrics()
-    return transaction.commit(lambda: {**metrics(), **timed}), metrics()
+    return commit_changes(transaction, engine, metrics, times)
 
 
 def truncate(

@@ -3,7 +3,7 @@ without them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.commands import change_files
 from deltaic.commands.change_files import RecordedChanges
-from deltaic.commands.data_files import writes_vectors
+from deltaic.commands.data_files import compacted, writes_vectors
 from deltaic.plan.nodes import Plan, Scan, Union
 from deltaic.transaction.marks import Marks
 
 if TYPE_CHECKING:
+    from deltaic.commands.phase_times import PhaseTimes
     from deltaic.engine.engine import Changing, Engine, WriteTarget
     from deltaic.log.snapshot import Snapshot
     from deltaic.transaction.transaction import Transaction
@@ -192,3 +193,13 @@ def rows_of(adds: pa.Table) -> int:
 def vector_metrics(changed: FileChanges, prefix: str = "num") -> dict[str, int]:
     """Returns the metrics of deletion vectors, with delta-spark's names."""
     return {f"{prefix}_deletion_vectors_{name}": count for name, count in changed.vectors.items()}
+
+
+def commit_changes(
+    transaction: Transaction, engine: Engine, metrics: Callable[[], dict[str, int]], times: PhaseTimes
+) -> tuple[Snapshot, dict[str, int]]:
+    """Commits a DELETE or UPDATE with its metrics and times, and compacts the files that it wrote if the
+    table has auto compaction. Returns the newest version and the metrics without times."""
+    timed = times.metrics()
+    committed = transaction.commit(lambda: {**metrics(), **timed})
+    return compacted(committed, transaction.snapshot, engine, transaction.adds), metrics()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaic.commands.assignment import check_assignments, check_casting
+from deltaic.commands.data_files import compacted
 from deltaic.commands.merge_clauses import Clause, Kind
 from deltaic.commands.store_assignment import Casting
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of, shown
@@ -267,4 +268,5 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
                 **times,
             }
 
-        return run.transaction.commit(written), metrics()
+        committed = run.transaction.commit(written)
+        return compacted(committed, snapshot, engine, run.transaction.adds), metrics()

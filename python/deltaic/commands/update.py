@@ -19,7 +19,7 @@ from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
 from deltaic.commands.invariants import Rule, as_stored, checked, counting, rules_of
-from deltaic.commands.marking import staging, take_out
+from deltaic.commands.marking import commit_changes, staging, take_out
 from deltaic.commands.phase_times import PhaseTimes
 from deltaic.commands.store_assignment import Casting
 from deltaic.options import CommitOptions, ParquetOptions
@@ -106,8 +106,7 @@ def update(
             "num_removed_files": max(changed.removed_files, changed.touched_files),
         }
 
-    timed = times.metrics()
-    return transaction.commit(lambda: {**metrics(), **timed}), metrics()
+    return commit_changes(transaction, engine, metrics, times)
 
 
 def _with_generated(

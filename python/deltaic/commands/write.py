@@ -19,7 +19,7 @@ from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants, replacement
 from deltaic.commands.assignment import cast_columns
 from deltaic.commands.create import check_rules, set_clustering
-from deltaic.commands.data_files import write_target
+from deltaic.commands.data_files import compacted, write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import staging, total_size
 from deltaic.commands.store_assignment import as_cast, check_types
@@ -193,14 +193,7 @@ def write(
         return {**_added(written, removed()), **inserts}
 
     committed = transaction.commit(metrics)
-    of_host = engine.auto_compacts
-    compacts = committed.properties.auto_compact if of_host is None else of_host
-    # `committed` is `snapshot` itself if the write is staged for a commit over several tables.
-    if compacts and committed is not snapshot:
-        from deltaic.commands.auto_compaction import compact_after
-
-        committed = compact_after(committed, engine, adds)
-    return committed, metrics()
+    return compacted(committed, snapshot, engine, [adds]), metrics()
 
 
 def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Protocol, Metadata] | None:

@@ -27,6 +27,8 @@ compaction must not commit."""
 # Maximum number of tables whose commands are counted. Above it, the least recently used table without a
 # running command is dropped; a compaction and a command of that table may then conflict.
 _MOST_TABLES = 1000
+# Seconds that a compaction waits for running commands: a MERGE ends right after submitting its compaction.
+_WAIT = 0.5
 
 
 class CompactionYielded(Exception):
@@ -56,6 +58,7 @@ class _Commands:
         finally:
             with self._changed:
                 self._running -= 1
+                self._changed.notify_all()
 
     @property
     def is_idle(self) -> bool:
@@ -63,10 +66,10 @@ class _Commands:
         return not self._running and not self._is_putting
 
     def compaction(self) -> Gate:
-        """Returns the gate of a compaction that begins now. If a command runs, CompactionYielded is raised: a
-        VACUUM may have listed files before the compaction writes new ones."""
+        """Returns the gate of a compaction that begins when no command runs. If one still runs after _WAIT,
+        CompactionYielded is raised: a VACUUM may have listed files before the compaction writes new ones."""
         with self._changed:
-            if self._running:
+            if not self._changed.wait_for(lambda: not self._running, _WAIT):
                 raise CompactionYielded("a command runs")
             begun = self._begun
 
