@@ -363,6 +363,8 @@ def test_strict_store_assignment_casts_to_wider_types_only(tmp_path: Path, sessi
     session.sql(f"UPDATE {table} SET whole = timestamp'1970-01-01 00:00:02 UTC' WHERE id = 1")
     for statement in (
         f"INSERT INTO {table} (id) VALUES (3L)",
+        f"INSERT INTO {table} (id) VALUES (array(3))",
+        f"INSERT INTO {table} (whole) VALUES (date'2024-01-01')",
         f"UPDATE {table} SET whole = '5'",
         f"UPDATE {table} SET real = 1.5",  # a decimal
         f"UPDATE {table} SET text = array(1)",

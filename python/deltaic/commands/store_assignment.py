@@ -147,7 +147,7 @@ class _Fit:
         if target == "variant" and _becomes_variant(source):
             return _cast(value, target)
         if self.policy == "strict" and not is_primitive:
-            raise self._no_wider(source, target)
+            raise _no_wider(self.what, self.where, source, target)
         if target == "string" and not isinstance(source, str):
             return _cast(value, target)
         if not isinstance(source, str) or not isinstance(target, str):
@@ -222,15 +222,6 @@ class _Fit:
             )
         return by_name
 
-    def _no_wider(self, source: DataType, target: DataType) -> SchemaMismatchError:
-        """Returns the error of the store assignment policy STRICT."""
-        return SchemaMismatchError(
-            f"{self.what} value needs a cast, because its column has no wider type",
-            where=self.where,
-            found=type_name(source),
-            expected=type_name(target),
-        )
-
     def _primitive(self, value: Pieces, source: str, target: str) -> Pieces:
         if is_shape(target) and source == "binary":
             return _cast(value, target)
@@ -239,7 +230,7 @@ class _Fit:
                 "a value does not fit its column", where=self.where, found=source, expected=target
             )
         if self.policy == "strict" and not _is_wider(source, target):
-            raise self._no_wider(source, target)
+            raise _no_wider(self.what, self.where, source, target)
         if _always_fits(source, target):
             return _cast(value, target)
         if self.policy == "ansi" and not _has_cast(source, target):
@@ -272,6 +263,12 @@ class _Fit:
             f" AS {cast_type(target)}) END",
         )
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
+
+
+def _no_wider(what: str, where: str | None, source: DataType, target: DataType) -> SchemaMismatchError:
+    """Returns the error of the store assignment policy STRICT."""
+    message = f"{what} value needs a cast, because its column has no wider type"
+    return SchemaMismatchError(message, where=where, found=type_name(source), expected=type_name(target))
 
 
 def _becomes_variant(source: DataType) -> bool:
@@ -414,7 +411,7 @@ def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Sc
     can convert, become those of the table. A type that no cast converts is a SchemaMismatchError. `policy`:
     as for `Engine.store_assignment`; CAST and try_cast refuse types themselves."""
     known = ((item, table.get(item.name)) for item in data)
-    is_cast = _is_cast_by_function if policy in ("CAST", "try_cast") else _is_cast
+    is_cast = {"ansi": _is_cast, "strict": _is_strict_cast}.get(policy, _is_cast_by_function)
     return Schema([item if other is None else _as_cast_to(item, other, is_cast) for item, other in known])
 
 
@@ -471,6 +468,14 @@ def _is_cast_by_function(source: DataType, target: DataType) -> bool:
     """Like `_is_cast`, but True for all pairs of types without parts that `target` cannot store."""
     is_pair = isinstance(source, str) and isinstance(target, str) and not evolution.can_store(source, target)
     return is_pair or _is_cast(source, target)
+
+
+def _is_strict_cast(source: DataType, target: DataType) -> bool:
+    """Like `_is_cast`, with the error of the policy STRICT."""
+    try:
+        return _is_cast(source, target)
+    except SchemaMismatchError as error:
+        raise _no_wider("a", None, source, target) from error
 
 
 def _is_cast(source: DataType, target: DataType) -> bool:
