@@ -1213,3 +1213,20 @@ def test_columns_that_come_twice_in_a_new_table(session: Any) -> None:
     ):
         assert condition_of(creating) == ("COLUMN_ALREADY_EXISTS", "42711")
         assert not session.catalog.tableExists("twice")
+
+
+def test_a_builder_gives_a_table_at_a_place_a_new_name(session: Any, tmp_path: Path) -> None:
+    """Like CREATE TABLE name (columns) LOCATION 'path'."""
+    place = str(tmp_path / "t")
+    deltaic.DeltaTable.create(place, "id BIGINT, part STRING", partition_by=["part"])
+
+    def builder(name: str) -> Any:
+        return DeltaTable.createIfNotExists(session).tableName(name).location(place).addColumn("id", "BIGINT")
+
+    builder("named").addColumn("part", "STRING").partitionedBy("part").execute()
+    assert session.table("named").columns == ["id", "part"]
+    with pytest.raises(InvalidArgumentError, match="DELTA_CREATE_TABLE_SCHEME_MISMATCH"):
+        builder("with_other_columns").execute()
+    with pytest.raises(InvalidArgumentError, match="DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING"):
+        builder("without_partitions").addColumn("part", "STRING").execute()
+    assert not session.catalog.tableExists("with_other_columns")

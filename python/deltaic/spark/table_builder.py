@@ -24,6 +24,7 @@ from deltaic.spark.named_tables import entering, naming, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.views import path_of_view
+from deltaic.sql.create import check_definition
 from deltaic.sql.names import Existing, Name
 
 if TYPE_CHECKING:
@@ -226,7 +227,14 @@ class DeltaTableBuilder:
 
     def _make(self, path: str, *, is_new_name: bool) -> None:
         exists = deltaic.DeltaTable.exists(path)
-        if is_new_name and exists and not self._fields and self._mode in ("create", "createIfNotExists"):
+        if is_new_name and exists and self._mode in ("create", "createIfNotExists"):
+            check_definition(
+                deltaic.DeltaTable(path),
+                Schema(self._fields) if self._fields else None,
+                self._partitions,
+                self._clusters,
+                self._properties,
+            )
             return  # `entering` then adds the new name of the existing table to the catalog
         if self._mode == "replace" and (not exists or is_new_name):
             raise TableNotFoundError(

@@ -44,6 +44,10 @@ class _Clauses:
         if properties:
             self.properties = {**properties, **(self.properties or {})}
 
+    def check(self, table: DeltaTable, columns: Schema | None) -> None:
+        """Like `check_definition`, with the columns and these clauses."""
+        check_definition(table, columns, self.partition_by, self.cluster_by, self.properties)
+
 
 def of_options(options: Mapping[str, str], *, alone: bool = True) -> tuple[str | None, dict[str, str]]:
     """Returns the option `path` of a definition, and the other options as properties. As in delta-spark,
@@ -92,7 +96,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
         if (origin := source or like) is not None:
             tables.check_source(origin)
         if is_new_name and text is None and origin is None:
-            _check_definition(tables.opened(path), columns, clauses)
+            clauses.check(tables.opened(path), None if columns is None else Schema.from_ddl(columns))
         elif not if_missing or is_new_name:
             by_place = is_new_name and (source is not None or text is not None)
             by_place = by_place or (source is not None and name.path is not None)
@@ -202,35 +206,39 @@ def _check_clone(name: Name, clauses: _Clauses, *, has_query: bool) -> None:
         )
 
 
-def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:
+def check_definition(
+    table: DeltaTable,
+    new: Schema | None,
+    partition_by: Iterable[str] | None,
+    cluster_by: Iterable[str] | None,
+    properties: Mapping[str, str] | None,
+) -> None:
     """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other
-    columns, partition columns, clustering columns or properties than the table. A statement with columns must
-    have the partition columns and the clustering columns, too."""
+    columns (`new`), partition columns, clustering columns or properties than the table. A statement with
+    columns must have the partition columns and the clustering columns, too."""
     from deltaic.sql.show import shown_properties
 
     metadata, place, known = table.metadata, table.location, shown_properties(table)
-    if columns is not None:
-        new = Schema.from_ddl(columns)
-        if _by_name(new) != _by_name(table.schema):
-            raise InvalidArgumentError(
-                "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
-                where=place,
-                found=columns,
-                expected=table.schema.to_ddl(),
-            ).with_values(specified=new, existing=table.schema)
+    if new is not None and _by_name(new) != _by_name(table.schema):
+        raise InvalidArgumentError(
+            "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
+            where=place,
+            found=new.to_ddl(),
+            expected=table.schema.to_ddl(),
+        ).with_values(specified=new, existing=table.schema)
     for kind, what, listed, existing in (
-        ("PARTITIONING", "partition", clauses.partition_by, tuple(metadata.partition_columns)),
-        ("CLUSTERING", "clustering", clauses.cluster_by, table.detail().clustering_columns),
+        ("PARTITIONING", "partition", partition_by, tuple(metadata.partition_columns)),
+        ("CLUSTERING", "clustering", cluster_by, table.detail().clustering_columns),
     ):
         specified = tuple(listed or ())
-        if (listed or columns is not None) and _folded(specified) != _folded(existing):
+        if (listed or new is not None) and _folded(specified) != _folded(existing):
             raise InvalidArgumentError(
                 f"[DELTA_CREATE_TABLE_WITH_DIFFERENT_{kind}] the table there has other {what} columns",
                 where=place,
                 found=list(specified),
                 expected=list(existing),
             ).with_values(specified=specified, existing=existing)
-    wanted = {canonical_name(key): text for key, text in (clauses.properties or {}).items()}
+    wanted = {canonical_name(key): text for key, text in (properties or {}).items()}
     if differing := {key: text for key, text in wanted.items() if known.get(key) != text}:
         raise InvalidArgumentError(
             "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY] the table at this place has other properties",
