@@ -2253,6 +2253,10 @@ def test_parameters_of_a_condition(place: Place) -> None:
     with pytest.raises(AnalysisException) as missing:
         place.read(f"{place.root}/none")
     assert set(missing.value.getMessageParameters()) == {"path"}
+    (place.root / "empty").mkdir()
+    with pytest.raises(AnalysisException) as empty:
+        place.sql("OPTIMIZE '{root}/empty'")
+    assert empty.value.getMessageParameters()["tableName"] == f"`{place.root}/empty`"
     assert f"{place.root}/none" in missing.value.getMessageParameters()["path"]
     assert missing.value.getQueryContext() == []
     with pytest.raises(NumberFormatException) as value:

@@ -142,7 +142,7 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
             yield name, source[1:]
             continue
         attributes = source.strip("`\"'()[]<>@~.%^").split("|")
-        values = (named.get(each, error.values.get(each, getattr(error, each, None))) for each in attributes)
+        values = (named.get(each, error.values.get(each, _attribute(error, each))) for each in attributes)
         value = next((each for each in values if each is not None), None)
         if value is not None:
             yield (
@@ -151,6 +151,14 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
                     _QUOTED.sub(r"\1", value) if isinstance(value, str) else value
                 ),
             )
+
+
+def _attribute(error: e.DeltaError, name: str) -> Any:
+    """Returns an attribute of an error. The place of a missing table is its folder, not that of its log."""
+    value = getattr(error, name, None)
+    if name == "where" and isinstance(value, str) and isinstance(error, e.TableNotFoundError):
+        return value.removesuffix("/_delta_log")
+    return value
 
 
 def _plain(value: object) -> str:
