@@ -95,9 +95,9 @@ def test_a_table_that_replaces_another_ends_the_stream(tmp_path: Path) -> None:
 def test_the_snapshot_comes_first_from_the_oldest_file_on(tmp_path: Path) -> None:
     table = appended(tmp_path / "t", 3)
     order = [
-        name
-        for _, name in sorted(
-            (path.stat().st_mtime_ns // 10**6, path.name) for path in (tmp_path / "t").glob("*.parquet")
+        file["path"]
+        for file in sorted(
+            table.files().to_pylist(), key=lambda file: (file["modification_time"], file["path"])
         )
     ]
     wanted = [pq.read_table(tmp_path / "t" / name)["id"].to_pylist() for name in order]
