@@ -10,7 +10,7 @@ import pytest
 
 import deltaic
 import deltaic.spark
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 
 pytest.importorskip("pyspark")
 
@@ -157,6 +157,10 @@ def test_merge_into_a_name(session: Any, path: str) -> None:
             {"v": "spark_catalog.default.merged.v + 1"}
         )
         merge.whenNotMatched().insertAll().merge()
+        assert rows(path) == [(1, 11), (2, 20), (3, 300)]
+        with pytest.raises(InvalidArgumentError, match="different aliases") as raised:
+            source.alias("Merged").mergeInto("merged", "merged.id = 1").whenMatched().updateAll().merge()
+        assert raised.value.getCondition() == "AMBIGUOUS_REFERENCE"  # merged.id of the table or the DataFrame
         assert rows(path) == [(1, 11), (2, 20), (3, 300)]
     finally:
         session.sql("DROP TABLE merged")

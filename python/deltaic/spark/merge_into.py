@@ -52,13 +52,14 @@ class PathMerge:
     def __init__(self, frame: Any, path: str, condition: Any, parts: Sequence[str] = ()) -> None:
         """`parts`: schema and name of a table, or the name of a view, by which the table was given."""
         source = alias_of(frame) or "__deltaic_s"
+        if parts and source.lower() == parts[-1].lower():
+            raise InvalidArgumentError(
+                "source and target need different aliases",
+                found=f"{source!r}, the DataFrame's alias and the table's name",
+                expected="another alias of the DataFrame",
+            )
         ends = [(SESSION_CATALOG, *parts), (*parts,), (*parts[-1:],)] if parts else []
-        qualifiers = [
-            ("delta", path),
-            ("deltaic", path),
-            (path,),
-            *(each for each in ends if each != (source,)),
-        ]
+        qualifiers = [("delta", path), ("deltaic", path), (path,), *ends]
         names = dict.fromkeys(qualifiers, f"{_TARGET}.")
         self._origins = Origins(lambda: [(frame, source)], frame.sparkSession, names)
         table = DeltaTable.forPath(frame.sparkSession, path).alias(_TARGET)
