@@ -91,13 +91,12 @@ def test_the_feed_of_a_version_in_the_path(session: Any, path: str) -> None:
 
 def test_new_tables_without_names_of_the_feed(session: Any, tmp_path: Path) -> None:
     """writes with metadata columns"""
-    reserved = ("RESERVED_CDC_COLUMNS_ON_WRITE", "42939")
+    taken = ("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", "42711")
     new = f"CREATE TABLE delta.`{tmp_path}/n`"
-    assert condition_of(session, f"{new} (_change_type STRING) USING delta {FEED}") == reserved
-    assert condition_of(session, f"{new} USING delta {FEED} AS SELECT 1L AS _commit_version") == reserved
+    assert condition_of(session, f"{new} (_change_type STRING) USING delta {FEED}") == taken
+    assert condition_of(session, f"{new} USING delta {FEED} AS SELECT 1L AS _commit_version") == taken
     session.sql(f"{new} USING delta AS SELECT 1L AS _commit_version")
-    turns_on = f"ALTER TABLE delta.`{tmp_path}/n` SET {FEED}"
-    assert condition_of(session, turns_on) == ("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", "42711")
+    assert condition_of(session, f"ALTER TABLE delta.`{tmp_path}/n` SET {FEED}") == taken
 
 
 def test_columns_that_a_table_got_after_the_range(session: Any, path: str) -> None:
