@@ -398,6 +398,7 @@ def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
     """Renames a field to `name`, which is a plain name and no path. The physical name stays."""
     if not name:
         raise InvalidArgumentError("a column name must not be empty")
+    _check_above(schema, path)
     if not is_field(schema, path):
         raise InvalidArgumentError(
             "only a struct has fields with names that can change", where=path_text(path)
@@ -420,6 +421,7 @@ def _check_new(schema: Schema, path: Sequence[str], name: str) -> None:
 def drop_columns(schema: Schema, paths: Iterable[Sequence[str]]) -> Schema:
     """Drops fields. The last field of a table or of a struct is an InvalidArgumentError."""
     for path in paths:
+        _check_above(schema, path)
         if not is_field(schema, path):
             raise InvalidArgumentError(
                 "an array's element and a map's key and value cannot be dropped", where=path_text(path)
