@@ -94,12 +94,8 @@ def test_a_table_that_replaces_another_ends_the_stream(tmp_path: Path) -> None:
 
 def test_the_snapshot_comes_first_from_the_oldest_file_on(tmp_path: Path) -> None:
     table = appended(tmp_path / "t", 3)
-    order = [
-        file["path"]
-        for file in sorted(
-            table.files().to_pylist(), key=lambda file: (file["modification_time"], file["path"])
-        )
-    ]
+    files = table.files().to_arrow().sort_by([("modification_time", "ascending"), ("path", "ascending")])
+    order = files["path"].to_pylist()
     wanted = [pq.read_table(tmp_path / "t" / name)["id"].to_pylist() for name in order]
     tail = table.tail(start="earliest", max_files=1, poll=None)
     appended(tmp_path / "t", 2, 3)

@@ -192,10 +192,6 @@ class Transaction:
         self.reads.append(predicate)
         self.reads_rows_only = rows_only and (self.reads_rows_only or len(self.reads) == 1)
 
-    def read_nothing(self) -> None:
-        """Discards the recorded reads."""
-        self.reads.clear()
-
     def add(self, adds: pa.Table) -> None:
         """Stages `add` actions."""
         if adds.num_rows:
