@@ -309,11 +309,11 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
   /** The number by which the Python side knows this source. */
   public String token() { return token; }
 
-  /** Calls a method of the Python side, with the query's id as its first argument. */
+  /** Calls a method of the Python side, with the query's thread as its first argument. */
   private Object ask(String method, Object[] more) {
     Object[] question = new Object[more.length + 2];
     question[0] = method;
-    question[1] = session.sparkContext().getLocalProperty("sql.streaming.queryId");
+    question[1] = String.valueOf(Thread.currentThread().getId());
     System.arraycopy(more, 0, question, 2, more.length);
     Object answer = calls.call(session, token, question);
     if (answer instanceof String && ((String) answer).startsWith("!"))

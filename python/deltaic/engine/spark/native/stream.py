@@ -43,7 +43,7 @@ class _Query:
 
 class StreamSource:
     """The Python side of `TableStream` of `driver_classes`, which calls these methods by their Java names.
-    The argument `query` of each is the id of the query, because several queries may read one DataFrame.
+    The argument `query` of each is the thread of the query, because several queries may read one DataFrame.
 
     `opened`: opens the table for a query. `frame_of`: returns a DataFrame of the files of a batch. `token`:
     the number by which the Java object calls this one."""
@@ -130,8 +130,9 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
 
 def _metadata_path(jvm: Jvm, query: str, token: str) -> str:
     """Returns the folder in a query's checkpoint that Spark gives to a source. By it, delta-spark knows
-    to which source a schema log belongs."""
-    execution = jvm.spark._jsparkSession.streams().get(query).streamingQuery()
+    to which source a schema log belongs. `query`: the query's thread."""
+    executions = [each.streamingQuery() for each in jvm.spark._jsparkSession.streams().active()]
+    (execution,) = (each for each in executions if str(each.queryExecutionThread().getId()) == query)
     sources, tokens = execution.sources(), []
     for source in map(sources.apply, range(sources.size())):
         known = source.token() if source.getClass().getSimpleName() == "TableStream" else source
