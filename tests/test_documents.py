@@ -4,6 +4,7 @@ session: tests/spark/test_spark_page.py runs them."""
 
 from __future__ import annotations
 
+import codeop
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ def test_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
 def test_a_page_has_only_blocks_whose_language_is_known(page: Path) -> None:
     assert {language for language, _ in blocks(page)} <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
+def test_blocks_can_be_pasted_into_an_interpreter(page: Path) -> None:
+    """The interactive interpreter up to Python 3.12 ends a compound statement at an empty line, and only
+    there: a `for` without an empty line after it is an error, and so is an empty line within a class."""
+    for language, text in blocks(page):
+        if language not in ("python", "py"):
+            continue
+        lines: list[str] = []
+        for line in [*text.splitlines(), ""]:
+            lines.append(line)
+            if codeop.compile_command("\n".join(lines), page.name, "single") is not None:
+                lines.clear()
+        assert lines == []
 
 
 def test_vectors_have_an_example_for_each_library() -> None:

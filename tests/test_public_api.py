@@ -14,6 +14,7 @@ import pytest
 
 import deltaic
 import deltaic.errors
+import deltaic.spark
 from deltaic import _core
 
 SURFACE = (Path(__file__).parent / "public_api.txt").read_text(encoding="utf-8").splitlines()
@@ -167,6 +168,13 @@ def test_transaction_is_a_function_after_its_package_was_imported() -> None:
     with pytest.raises(deltaic.errors.InvalidArgumentError, match="at least one"):
         package()  # type: ignore[operator]
     assert _signature(package) == _signature(transaction)
+
+
+def test_no_module_hides_a_name_of_the_spark_package() -> None:
+    """Importing a module binds its name in the package. `deltaic.spark.session` is a function."""
+    folder = Path(str(deltaic.spark.__file__)).parent
+    modules = {path.stem for path in folder.iterdir()}
+    assert modules & set(deltaic.spark._HOMES) == set()
 
 
 def test_core_stays_small() -> None:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.spark import tables as tables
     from deltaic.spark.frames import read as read
     from deltaic.spark.frames import write as write
-    from deltaic.spark.session import disable as disable
-    from deltaic.spark.session import enable as enable
-    from deltaic.spark.session import session as session
+    from deltaic.spark.sessions import disable as disable
+    from deltaic.spark.sessions import enable as enable
+    from deltaic.spark.sessions import session as session
     from deltaic.spark.statements import sql as sql
 
 _HOMES = {
-    "disable": "deltaic.spark.session",
-    "enable": "deltaic.spark.session",
+    "disable": "deltaic.spark.sessions",
+    "enable": "deltaic.spark.sessions",
     "read": "deltaic.spark.frames",
-    "session": "deltaic.spark.session",
+    "session": "deltaic.spark.sessions",
     "sql": "deltaic.spark.statements",
     "write": "deltaic.spark.frames",
 }

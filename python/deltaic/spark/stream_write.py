@@ -15,7 +15,7 @@ from deltaic.engine.spark.native.session import has_jvm, locations_of
 from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
-from deltaic.log.store import open_store
+from deltaic.log.store import locate, open_store
 from deltaic.plan.nodes import TableRead
 from deltaic.protocol.partitioning import partition_columns
 from deltaic.spark.builders import BuilderState
@@ -70,6 +70,8 @@ def batch_writer(
     batch_state.partition_by, batch_state.cluster_by = state.partition_by, state.cluster_by
     if not batch_state.has("path"):
         raise InvalidArgumentError("a Delta table has exactly one path", found="none", expected="start(path)")
+    # On Spark Connect, and after a change of the current folder, a relative path would be another place.
+    batch_state.put({"path": locate(batch_state.get("path") or "")})
     options_of(spark, batch_state, _MODES[output])
     if state.partition_by:
         partition_columns(written_schema(frame.schema), state.partition_by)  # raises its errors
@@ -77,7 +79,7 @@ def batch_writer(
         # The plan of a batch does not name its tables, so they are those of the query's plan.
         batch_state.reads = tuple(map(TableRead, locations_of(frame)))
         return BatchWriter(batch_state, output), checkpoint
-    place = next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}"
+    place = locate(next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}")
     return BatchWriter(batch_state, output, place), {"checkpointLocation": place}
 
 

@@ -13,6 +13,7 @@ from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.read_path import Native
 from deltaic.errors import InvalidArgumentError, TableNotFoundError
+from deltaic.log.store import locate
 from deltaic.spark import patches
 from deltaic.spark.builders import (
     BuilderState,
@@ -56,8 +57,9 @@ def _load(
     state.put({**options, **({} if path is None else {"path": os.fspath(path)})})
     state.put(allowed := allowed_by_settings(session_of(self)))
     if not engine_of(session_of(self)).is_native:
-        StreamReadOptions.of(state.options)  # called for its errors, which the server would raise later
-        return load(self, path, format, schema, **options, **allowed)
+        read = StreamReadOptions.of(state.options)  # raises errors that the server would raise later
+        self.option("path", locate(read.path))  # a relative path would be another place on the server
+        return load(self, None, format, schema, **options, **allowed)
     frame = _read(session_of(self), state)
     _check_schema(frame, state.schema if schema is None else schema)
     return frame
@@ -190,7 +192,7 @@ def _run_batch(function: Any, native: Native, sql: bool, batch: Any, number: int
     """Enables the session of a batch and calls the user's function. This function is pickled by value and
     runs on the server, which may not have deltaic, so it must not use other names of this module."""
     try:
-        from deltaic.spark.session import enable_clone
+        from deltaic.spark.sessions import enable_clone
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "deltaic":
             raise
