@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,6 +160,48 @@ def gap(at: Place) -> None:
 def of_temporary_view(text: str, at: Place) -> None:
     at.spark.sql("SELECT 1 AS one").createOrReplaceTempView("view_of_one")
     at.spark.sql(text.format("view_of_one"))
+
+
+def edited(at: Place, before: str, after: str) -> None:
+    """Reads the table after `before` is replaced by `after` in its first commit."""
+    first = at.root / "t/_delta_log" / f"{0:020}.json"
+    text = first.read_text()
+    assert before in text
+    first.write_text(text.replace(before, after))
+    for checksum in first.parent.glob("*.crc"):
+        checksum.unlink()
+    at.read().collect()
+
+
+def unknown_widening(at: Place) -> None:
+    change = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":'
+    widened = change + '{"delta.typeChanges":[{"fromType":"string","toType":"long"}]}'
+    as_text = str.maketrans({'"': '\\"'})
+    edited(at, (change + "{}").translate(as_text), widened.translate(as_text))
+
+
+def broken_vector(at: Place, change: Callable[[Path], object]) -> None:
+    at.properties(enableDeletionVectors="true")
+    at.sql("INSERT INTO {t} SELECT id, 'a', 'x' FROM range(100)")
+    at.sql("DELETE FROM {t} WHERE id % 3 = 1")
+    for vectors in (at.root / "t").rglob("*.bin"):
+        change(vectors)
+    at.sql("SELECT count(*) FROM {t}")
+
+
+def reads_within_a_partition(at: Place) -> None:
+    at.read(f"{at.path}/part=a/nothing").collect()
+
+
+def converted_by_ids(at: Place) -> None:
+    (at.root / "p").mkdir()
+    (at.root / "p/x.parquet").write_bytes(next((at.root / "t").rglob("*.parquet")).read_bytes())
+    name = "spark.databricks.delta.properties.defaults.columnMapping.mode"
+    at.spark.conf.set(name, "id")
+    try:
+        at.sql("CONVERT TO DELTA parquet.`{root}/p`")
+    finally:
+        at.spark.conf.unset(name)
 
 
 def truncated(at: Place) -> None:
@@ -1389,6 +1432,75 @@ CASES = (
         ARGUMENT,
         statement("MERGE INTO {t} t USING (SELECT 1 AS k) s ON t.id = max(s.k) WHEN MATCHED THEN DELETE"),
     ),
+    *(
+        Case(f"FAILED_READ_FILE.{kind}", "KD001", R, errors.ProtocolError, provoke)
+        for kind, provoke in (
+            ("FILE_NOT_EXIST", lambda at: broken_vector(at, Path.unlink)),
+            (
+                "NO_HINT",
+                lambda at: broken_vector(at, lambda file: file.write_bytes(file.read_bytes()[:-1] + b"x")),
+            ),
+            ("NO_HINT", lambda at: edited(at, '{"add"', '{"add')),
+        )
+    ),
+    Case("DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA", "0AKDC", R, UNSUPPORTED, unknown_widening),
+    Case(
+        "INVALID_JSON_DATA_TYPE",
+        "2203G",
+        "IllegalArgumentException",
+        errors.ProtocolError,
+        lambda at: edited(at, '\\"long\\"', '\\"foo\\"'),
+    ),
+    Case(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.EXISTING_SCHEMA",
+        "42711",
+        A,
+        errors.ProtocolError,
+        lambda at: edited(at, '\\"text\\"', '\\"ID\\"'),
+    ),
+    Case(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.READ_SCHEMA",
+        "42711",
+        A,
+        errors.DeltaError,
+        statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT named_struct('x', 1, 'X', 2) AS s"),
+    ),
+    Case(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS",
+        "42711",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ADD COLUMN z STRUCT<q: INT, Q: INT>"),
+    ),
+    Case("DELTA_INVALID_PARTITION_PATH", "22KD1", A, ARGUMENT, reads_within_a_partition),
+    Case(
+        "DELTA_FILE_NOT_FOUND",
+        "42K03",
+        R,
+        errors.TableNotFoundError,
+        statement("DESCRIBE DETAIL delta.`{root}/nothing`"),
+    ),
+    Case(
+        "DELTA_ONLY_OPERATION",
+        "0AKDD",
+        A,
+        errors.TableNotFoundError,
+        statement("REORG TABLE delta.`{root}/nothing` APPLY (PURGE)"),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_NON_EMPTY_CLONE",
+        "0AKDC",
+        R,
+        ARGUMENT,
+        statement("CREATE OR REPLACE TABLE {t} SHALLOW CLONE {t}"),
+    ),
+    Case(
+        "DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING",
+        "0AKDC",
+        "UnsupportedOperationException",
+        UNSUPPORTED,
+        converted_by_ids,
+    ),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
     Case("DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", R, errors.ProtocolError, gap),
     Case("DELTA_TRUNCATED_TRANSACTION_LOG", "42K03", R, errors.ProtocolError, truncated),
@@ -2150,6 +2262,73 @@ def test_names_of_the_catalog(session: Any, tmp_path: Path) -> None:
         assert not Path(elsewhere).exists()
     finally:
         session.sql("DROP TABLE taken")
+
+
+def test_a_table_whose_files_are_gone(session: Any, tmp_path: Path) -> None:
+    """The catalog still has the name, but somebody has deleted the folder. No write makes another table there
+    unasked."""
+    from pyspark.errors import AnalysisException, PySparkException
+
+    rows, where = session.range(1), tmp_path / "lost"
+    session.sql(f"CREATE TABLE lost (id BIGINT) USING delta LOCATION '{where}'")
+    session.sql("INSERT INTO lost VALUES (1)")
+    shutil.rmtree(where / "_delta_log")
+    named = (
+        lambda: session.table("lost").collect(),
+        lambda: session.read.table("default.lost").collect(),
+        lambda: session.sql("SELECT count(*) FROM lost").collect(),
+        lambda: session.sql("INSERT INTO lost VALUES (1)"),
+        lambda: session.sql("DELETE FROM lost WHERE id = 1"),
+        lambda: session.sql("MERGE INTO lost t USING lost s ON t.id = s.id WHEN MATCHED THEN DELETE"),
+        lambda: rows.write.insertInto("lost"),
+        lambda: rows.write.format("delta").mode("append").saveAsTable("lost"),
+        lambda: DeltaTable.forName(session, "lost"),
+        lambda: session.sql("CONVERT TO DELTA lost"),
+    )
+    placed = (
+        lambda: session.sql("ALTER TABLE lost ADD COLUMN x INT"),
+        lambda: session.sql("OPTIMIZE lost").collect(),
+        lambda: session.sql("VACUUM lost").collect(),
+        lambda: session.sql("DESCRIBE DETAIL lost").collect(),
+        lambda: session.sql("TRUNCATE TABLE lost"),
+    )
+    absent = (lambda: session.sql("REPLACE TABLE lost (id BIGINT) USING delta"),)
+    of_two = "DELTA_METADATA_ABSENT_EXISTING_CATALOG_TABLE"
+    try:
+        for condition, state, parameter, kind, calls in (
+            ("DELTA_TABLE_NOT_FOUND", "42P01", ("tableName", "`default`.`lost`"), AnalysisException, named),
+            ("DELTA_PATH_DOES_NOT_EXIST", "42K03", ("path", str(where)), AnalysisException, placed),
+            (of_two, "42K03", ("tableNameForDropCmd", "`default`.`lost`"), PySparkException, absent),
+        ):
+            for call in calls:
+                with pytest.raises(kind) as caught:
+                    call()
+                assert (caught.value.getCondition(), caught.value.getSqlState()) == (condition, state)
+                assert parameter in caught.value.getMessageParameters().items()
+        assert not (where / "_delta_log").exists()
+    finally:
+        session.sql("DROP TABLE lost")
+
+
+def test_a_name_with_too_many_parts(session: Any) -> None:
+    from pyspark.errors import AnalysisException
+
+    for text in (
+        "OPTIMIZE a.b.c",
+        "DESCRIBE DETAIL a.b.c",
+        "CONVERT TO DELTA a.b.c",
+        "VACUUM spark_catalog.a.b.c",
+    ):
+        with pytest.raises(AnalysisException) as caught:
+            session.sql(text)
+        assert (caught.value.getCondition(), caught.value.getSqlState()) == (
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            "42K05",
+        )
+        assert caught.value.getMessageParameters()["sessionCatalog"] == "spark_catalog"
+    with pytest.raises(AnalysisException) as caught:
+        session.sql("OPTIMIZE spark_catalog.nowhere.nothing")
+    assert caught.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
 
 
 def test_a_table_of_another_definition_at_the_place(place: Place) -> None:

@@ -511,7 +511,7 @@ def _check_type_changes(schema: Schema) -> None:
                 "a column's type was changed in a way that this release cannot read",
                 where=path_text(path),
                 found=problem,
-            )
+            ).with_values(field=path_text(path))
 
 
 def _check_clustering(definition: Definition, configuration: str) -> None:

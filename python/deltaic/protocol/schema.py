@@ -586,7 +586,10 @@ def _unique_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
             raise InvalidTypeError("not a field", found=repr(item)[:80], expected="Field(name, type)")
         if (other := seen.get(item.name.lower())) is not None:
             message = "a column comes twice" if other == item.name else "two columns differ only in case"
-            raise InvalidArgumentError(message, found=f"{other!r} and {item.name!r}", expected="unique names")
+            names = (other, item.name)
+            raise InvalidArgumentError(
+                message, found=f"{other!r} and {item.name!r}", expected="unique names"
+            ).with_values(both=names)
         seen[item.name.lower()] = item.name
     return result
 

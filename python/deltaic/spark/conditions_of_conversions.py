@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, ARGUMENT, RUNTIME, Condition
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _UNSUPPORTED = e.UnsupportedFeatureError
 
 CONDITIONS: tuple[Condition, ...] = (
+    Condition(
+        "DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING",
+        "0AKDC",
+        OPERATION,
+        e.UnsupportedFeatureError,
+        "^columns of files that others wrote are found by their names",
+        {"config": "=spark.databricks.delta.properties.defaults.columnMapping.mode", "mode": "found"},
+    ),
+    Condition(
+        "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
+        "KD009",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a folder does not name a partition column",
+        {"path": "where"},
+    ),
     Condition(
         "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
         "0AKDC",
@@ -88,9 +104,9 @@ CONDITIONS: tuple[Condition, ...] = (
         details="found (?P<target>.*) LOCATION '(?P<location>.*)'; expected",
     ),
     Condition(
-        "DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE",
+        "DELTA_UNSUPPORTED_NON_EMPTY_CLONE",
         "0AKDC",
-        ANALYSIS,
+        RUNTIME,
         _ARGUMENT,
         "cannot be cloned onto itself",
     ),

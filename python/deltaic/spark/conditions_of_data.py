@@ -4,7 +4,7 @@ fits."""
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, PARSE, Condition
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, PARSE, RUNTIME, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
@@ -28,6 +28,25 @@ CONDITIONS: tuple[Condition, ...] = (
         _SCHEMA,
         "^the table has no columns yet",
         {"tableName": "where"},
+    ),
+    Condition(
+        "DELTA_READ_TABLE_WITHOUT_COLUMNS",
+        "428GU",
+        ANALYSIS,
+        e.ProtocolError,
+        "schemaString is not valid",
+        details="found None",
+    ),
+    *(
+        Condition(f"FAILED_READ_FILE.{kind}", "KD001", RUNTIME, e.ProtocolError, pattern, {"path": "where"})
+        for kind, pattern in (
+            ("FILE_NOT_EXIST", "^a file that the log names is not there"),
+            (
+                "NO_HINT",
+                "^deletion vector |^the file is shorter than the log says|^the file is too short for Parquet"
+                "|^the line is no valid action",
+            ),
+        )
     ),
     Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
     Condition(
@@ -185,6 +204,32 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(
         "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table lacks"
+    ),
+    *(
+        Condition(
+            f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}",
+            "42711",
+            ANALYSIS,
+            e.ProtocolError,
+            "^a column comes twice|^two columns differ only in case",
+            {"duplicateCols": "both"},
+            details=where,
+        )
+        for place, where in (("EXISTING_SCHEMA", "_delta_log/"), ("READ_SCHEMA", ""))
+    ),
+    Condition(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS",
+        "42711",
+        ANALYSIS,
+        parameters={"duplicateCols": "both"},
+    ),
+    Condition(
+        "INVALID_JSON_DATA_TYPE",
+        "2203G",
+        ARGUMENT,
+        e.ProtocolError,
+        "^no such type$",
+        {"invalidType": "found"},
     ),
     Condition(
         "DELTA_DUPLICATE_COLUMNS_FOUND.READ_SCHEMA",

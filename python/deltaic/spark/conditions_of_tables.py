@@ -42,6 +42,20 @@ CONDITIONS: tuple[Condition, ...] = (
         "^no such table or view",
         {"relationName": "found", "searchPath": "function_path|search_path"},
     ),
+    Condition(
+        "REQUIRES_SINGLE_PART_NAMESPACE",
+        "42K05",
+        ANALYSIS,
+        parameters={"sessionCatalog": "=spark_catalog", "identifier": ".parts"},
+    ),
+    Condition(
+        "DELTA_METADATA_ABSENT_EXISTING_CATALOG_TABLE",
+        "42K03",
+        RUNTIME,
+        parameters={"tableName": "relation", "tableNameForDropCmd": "relation", "tablePath": "where"},
+    ),
+    Condition("DELTA_FILE_NOT_FOUND", "42K03", RUNTIME, parameters={"path": "where"}),
+    Condition("DELTA_INVALID_PARTITION_PATH", "22KD1", ANALYSIS, parameters={"path": "partition"}),
     Condition("DELTA_PATH_DOES_NOT_EXIST", "42K03", ANALYSIS, parameters={"path": "where"}),
     Condition(
         "PATH_NOT_FOUND",
@@ -52,7 +66,9 @@ CONDITIONS: tuple[Condition, ...] = (
         {"path": "where"},
         details="found no such folder",
     ),
-    Condition("DELTA_TABLE_NOT_FOUND", "42P01", ANALYSIS, e.TableNotFoundError, "", {"tableName": "`where`"}),
+    Condition(
+        "DELTA_TABLE_NOT_FOUND", "42P01", ANALYSIS, e.TableNotFoundError, "", {"tableName": ".name|where"}
+    ),
     Condition(
         "DELTA_CANNOT_CREATE_LOG_PATH",
         "42KD5",

@@ -26,7 +26,7 @@ from deltaic.spark.named_tables import (
     path_at,
 )
 from deltaic.spark.patches import spark_sql
-from deltaic.spark.views import no_such_table, path_of
+from deltaic.spark.views import lost_table, no_such_table, path_of
 from deltaic.sql.names import Name
 from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable
@@ -50,14 +50,16 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
     # parquet.name is a table if the catalog has it, in a schema called `parquet`
     if may_be_path and (is_absolute(name.parts[1]) or not is_in_catalog(spark, name.parts)):
         return False
-    if (path := path_of(spark, name)) is not None and DeltaTable.exists(path):
+    if (path := path_of(spark, name)) is not None:
+        with lost_table(spark, name.parts):
+            DeltaTable(path, spark=spark)
         return True
-    table = None if path is not None else other_table(spark, name.parts)
+    table = other_table(spark, name.parts)
     if table is None:
         _refuse_path(name)
-        raise no_such_table(name, "parquet.`path`, iceberg.`path`, or the name of a table").with_values(
-            **naming(spark, name.parts)
-        )
+        raise no_such_table(
+            spark, name, "parquet.`path`, iceberg.`path`, or the name of a table"
+        ).with_values(**naming(spark, name.parts))
     _check_is_parquet(spark, table)
     location = path_at(str(table.location))
     if not DeltaTable.exists(location):

@@ -35,7 +35,7 @@ from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
 from deltaic.spark.references import view_over_delta
 from deltaic.spark.session_tables import timestamp_of
-from deltaic.spark.views import named_frame, path_or_named
+from deltaic.spark.views import lost_table, named_frame, path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
 from deltaic.table import DeltaTable
 
@@ -93,7 +93,9 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
         rows = _rows_of_view(spark, tableName, state) if enabled_as(spark) is not None else None
         return table(self, tableName) if rows is None else named_frame(spark, rows, tableName)
     state.put({"path": path})
-    return named_frame(spark, _rows_of(spark, state), tableName, path)
+    name = parsed(tableName)
+    with lost_table(spark, () if name is None else name.parts):
+        return named_frame(spark, _rows_of(spark, state), tableName, path)
 
 
 def _rows_of_view(spark: Any, identifier: str, state: BuilderState) -> Any:
@@ -226,11 +228,13 @@ def _insert_into(insert: Any, self: Any, tableName: str, overwrite: bool | None 
         return
     if overwrite is not None:
         self.mode("overwrite" if overwrite else "append")
+    name = parsed(tableName)
     try:
-        insert_into(frame_of_writer(self), state_of(self), path)
+        with lost_table(spark, () if name is None else name.parts):
+            insert_into(frame_of_writer(self), state_of(self), path)
     except DeltaError as error:
-        if (name := parsed(tableName)) is not None:
-            error.with_values(**naming(spark, name.parts))
+        if name is not None:
+            error.with_values(**{**naming(spark, name.parts), **error.values})
         raise
 
 

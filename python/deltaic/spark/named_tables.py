@@ -517,6 +517,13 @@ def _in_session_catalog(spark: Any, parts: Sequence[str]) -> tuple[str, ...] | N
     return tuple(parts) if spark.catalog.currentCatalog() == SESSION_CATALOG else None
 
 
+def is_too_long(spark: Any, parts: Sequence[str]) -> bool:
+    """True for a name with several parts before the table's, of which the first is no catalog: a.b.t."""
+    if len(parts) < 3 or parts[0].lower() == SESSION_CATALOG:
+        return len(parts) > 3
+    return spark.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None
+
+
 def schema_and_name(spark: Any, parts: Sequence[str]) -> tuple[str, ...]:
     """Returns schema and name of a table of the session catalog; no parts for a name of another catalog."""
     local_parts = _in_session_catalog(spark, parts)

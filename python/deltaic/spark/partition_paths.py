@@ -30,6 +30,7 @@ def partition_of(
         root = root.rpartition("/")[0]
     values = from_directory(path.rstrip("/")[len(root) :] + "/")
     if not values:
+        _refuse_other_folder(path.rstrip("/"), storage_options)
         return path, None
     with opening(spark):
         options = dict(storage_options or {})
@@ -47,6 +48,21 @@ def partition_of(
                 expected="a partition of the table",
             )
     return root, condition
+
+
+def _refuse_other_folder(path: str, storage_options: Mapping[str, str] | None) -> None:
+    """Raises InvalidArgumentError for a folder within a partition that names no partition: /t/p=1/x."""
+    at = next((at for at, part in enumerate(path.split("/")) if "=" in part), None)
+    root = "" if at is None else "/".join(path.split("/")[:at])
+    options = dict(storage_options or {})
+    if not root or DeltaTable.exists(path, storage_options=options):
+        return
+    if DeltaTable.exists(root, storage_options=options):
+        raise InvalidArgumentError(
+            "[DELTA_INVALID_PARTITION_PATH] a folder of the path names no partition",
+            where=path,
+            expected="folders as p=1/q=2 below the table",
+        ).with_values(partition=path[len(root) + 1 :])
 
 
 def _condition(table: DeltaTable, name: str, value: str | None) -> str:

@@ -52,7 +52,7 @@ SPARK_CONDITIONS = MappingProxyType(
 )
 """`instead` of functions that define a table: conditions of delta-spark -> Spark's conditions for the same
 mistakes, which Spark raises first."""
-_WITHOUT_CLASS = ("DELTA_", "UNSUPPORTED_TABLE_CHANGE")
+_WITHOUT_CLASS = ("DELTA_", "FAILED_READ_FILE", "UNSUPPORTED_TABLE_CHANGE")
 """Beginnings of the conditions of runtime exceptions for which PySpark has no class."""
 _RAISED_IN_QUERY = "USER_RAISED_EXCEPTION"
 """Spark's condition for `raise_error`, which deltaic's checks of rows call in a query."""

@@ -38,7 +38,7 @@ from deltaic.spark.named_tables import (
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references, spliced
-from deltaic.spark.views import is_known, no_such_table, path_of, path_of_view
+from deltaic.spark.views import is_known, lost_table, no_such_table, path_of, path_of_view
 from deltaic.sql.names import CatalogEntry, Existing, Name, Tables
 from deltaic.sql.positions import named_columns
 from deltaic.sql.subqueries import defined, hold_queries
@@ -93,6 +93,12 @@ class SparkTables(Tables):
     def naming(self) -> Mapping[str, str]:
         """Returns the forms of the target's name, for an error."""
         return {} if self.target is None else naming(self._spark, self.target.parts)
+
+    def lost(self, *, changes_rows: bool) -> AbstractContextManager[None]:
+        """Returns `lost_table` for the target. `changes_rows`: of the statement, which decides about
+        delta-spark's condition."""
+        condition = "DELTA_TABLE_NOT_FOUND" if changes_rows else "DELTA_PATH_DOES_NOT_EXIST"
+        return lost_table(self._spark, () if self.target is None else self.target.parts, condition)
 
     def overwrites_partitions(self) -> bool:
         if not settings.overwrites_partitions(self._spark):
@@ -348,7 +354,8 @@ class SparkTables(Tables):
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)
         if path is None and not is_known(self._spark, name):
-            raise no_such_table(name).with_values(search_path="not available")  # as in Spark's own message
+            # as in Spark's own message
+            raise no_such_table(self._spark, name).with_values(search_path="not available")
         if path is None:
             expected = (
                 "delta.`path`, parquet.`path`, iceberg.`path`, the name of a Delta table, or a temporary view"

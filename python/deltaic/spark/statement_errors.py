@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
@@ -24,6 +24,8 @@ from deltaic.table import DeltaTable
 
 _DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """First words of statements that Spark does not have."""
+_FIND_NO_FILES = {"RESTORE", "DESCRIBE HISTORY"}
+"""Statements that have a condition of their own for a table whose files are gone."""
 _OF_TABLES_ALONE = {"ALTER", "DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE", "REORG"}
 """First words of statements for which Spark looks the table up, and refuses a view."""
 _NO_TABLE = re.compile(
@@ -40,14 +42,16 @@ DATA."""
 
 def _run(text: str, tables: SparkTables) -> Rows:
     """Like `run`, but adds the name of the statement's table to errors."""
+    reader = Reader(text)
+    first = reader.tokens[0].keyword
+    operation = "DESCRIBE HISTORY" if shows(reader, "HISTORY") else first
+    has_own = operation in _FIND_NO_FILES
     try:
-        return run(text, tables)
+        with nullcontext() if has_own else tables.lost(changes_rows=first in CHANGES_ROWS):
+            return run(text, tables)
     except DeltaError as error:
-        reader = Reader(text)
-        first = reader.tokens[0].keyword
         if isinstance(error, TableNotFoundError) and first in CHANGES_ROWS:
             _refuse_older_version(error)
-        operation = "DESCRIBE HISTORY" if shows(reader, "HISTORY") else first
         error.with_values(**{**tables.naming(), "operation": operation, **error.values})
         if first in _DELTA_ONLY:
             # Spark's parser, to which delta-spark leaves such a text, does not know the word
@@ -89,6 +93,8 @@ def _alters(text: str, tables: SparkTables) -> Rows:
     try:
         return _run(text, tables)
     except DeltaError as error:
+        if error.message.startswith("two columns differ only in case"):
+            make_of_spark(error, "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS")
         if is_plain_argument(error):
             make_of_spark(error, "UNSUPPORTED_TABLE_CHANGE")
         raise
@@ -105,6 +111,11 @@ _looks_up = raises_as_spark({TableNotFoundError: "DELTA_TABLE_ONLY_OPERATION"}, 
 text, as in VACUUM '/data/t', and DESCRIBE HISTORY."""
 
 
+_of_detail = raises_as_spark({TableNotFoundError: "DELTA_FILE_NOT_FOUND"}, SPARK_CONDITIONS)(_run)
+_of_reorg = raises_as_spark({TableNotFoundError: "DELTA_ONLY_OPERATION"}, SPARK_CONDITIONS)(_run)
+"""Like `_runs`, for DESCRIBE DETAIL and REORG, each with delta-spark's condition for a missing table."""
+
+
 def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
     """Returns the function that runs the statement at the cursor, by its first words."""
     if reader.tokens[reader.position].keyword in CHANGES_ROWS:
@@ -115,6 +126,10 @@ def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
     )
     if names_text or shows(reader, "HISTORY"):
         return _looks_up
+    if shows(reader, "DETAIL"):
+        return _of_detail
+    if reader.at("REORG"):
+        return _of_reorg
     if reader.at("OPTIMIZE"):
         return _optimizes
     if reader.at("ALTER"):
@@ -169,9 +184,9 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     is_view = is_permanent_view or is_temporary(spark, target)
     if first == "RESTORE" and not is_view:  # Spark does not look its table up
         names["search_path"] = "not available"
-        return no_such_table(target, "delta.`path`, or the name of a Delta table").with_values(**names)
+        return no_such_table(spark, target, "delta.`path`, or the name of a Delta table").with_values(**names)
     if not is_known(spark, target):
-        return no_such_table(target).with_values(**names)
+        return no_such_table(spark, target).with_values(**names)
     words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
     if first == "RESTORE":
         condition = "DELTA_ONLY_OPERATION"

@@ -49,6 +49,7 @@ from deltaic.spark.statement_errors import creates_function, delta_errors, refus
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
     check_columns_of_view,
+    lost_table,
     path_of,
     path_of_projection,
     path_of_stored_projection,
@@ -477,7 +478,8 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
     path, partition = partition_of(spark, reference.path)
     if reference.timestamp is not None:
         version = version_at(spark, path, _time_of(spark, reference.timestamp))
-    frame = newest(spark, path) if version is None else read(spark, path, version=version)
+    with lost_table(spark, reference.parts):
+        frame = newest(spark, path) if version is None else read(spark, path, version=version)
     if not frame.columns:
         check_has_columns(Schema(()), path)
     return frame if partition is None else frame.where(partition)

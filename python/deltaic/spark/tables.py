@@ -47,7 +47,7 @@ from deltaic.spark.named_tables import entering, naming, parsed, place_of
 from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.table_builder import CreateMode, DeltaTableBuilder, IdentityGenerator
-from deltaic.spark.views import named_frame, named_path
+from deltaic.spark.views import lost_table, named_frame, named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
@@ -149,8 +149,10 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "delta.`/data/flights`").toDF().count()
         4
         """
-        table = cls.forPath(sparkSession, named_path(sparkSession, tableOrViewName))
-        table._name = parsed(tableOrViewName)
+        path, name = named_path(sparkSession, tableOrViewName), parsed(tableOrViewName)
+        with lost_table(sparkSession, () if name is None else name.parts):
+            table = cls.forPath(sparkSession, path)
+        table._name = name
         return table
 
     @classmethod

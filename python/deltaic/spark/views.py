@@ -3,6 +3,8 @@ table of the session catalog."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from deltaic.engine.spark.native.session import (
@@ -12,9 +14,17 @@ from deltaic.engine.spark.native.session import (
     has_temporary_view,
     qualified,
 )
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.spark.builders import FORMATS
-from deltaic.spark.named_tables import SESSION_CATALOG, parsed, path_in_catalog, schema_and_name
+from deltaic.spark.conditions import tag_of
+from deltaic.spark.named_tables import (
+    SESSION_CATALOG,
+    is_too_long,
+    named_table,
+    parsed,
+    path_in_catalog,
+    schema_and_name,
+)
 from deltaic.sql.change import read_assignment
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.subqueries import hold_queries
@@ -57,9 +67,31 @@ def is_temporary(spark: Any, name: Name) -> bool:
         return False
 
 
-def no_such_table(name: Name, expected: str = "delta.`path`, or a name") -> InvalidArgumentError:
+def no_such_table(spark: Any, name: Name, expected: str = "delta.`path`, or a name") -> InvalidArgumentError:
     """Returns the error for an unknown name."""
+    if is_too_long(spark, name.parts):
+        return InvalidArgumentError(
+            "[REQUIRES_SINGLE_PART_NAMESPACE] the name has more than a schema before the table",
+            found=str(name),
+            expected="schema.table",
+        ).with_values(parts=tuple(name.parts))
     return InvalidArgumentError("no such table or view", found=str(name), expected=expected)
+
+
+@contextmanager
+def lost_table(spark: Any, parts: Sequence[str], condition: str = "DELTA_TABLE_NOT_FOUND") -> Iterator[None]:
+    """Gives the error of a table that the session catalog still has, but whose files are gone, the condition
+    of delta-spark. `parts`: of the name; no error changes if it is the name of no table."""
+    try:
+        yield
+    except TableNotFoundError as error:
+        table = named_table(spark, parts) if parts and tag_of(error) is None else None
+        if table is None or (error.where or "").removesuffix("/_delta_log") != table.path:
+            raise
+        lost = TableNotFoundError(
+            f"[{condition}] {error.message}", where=table.path, found=error.found, expected=error.expected
+        )
+        raise lost.with_values(name=table.parts) from None
 
 
 def path_named(identifier: Any) -> str | None:

@@ -31,6 +31,7 @@ from deltaic.spark.named_tables import (
 from deltaic.spark.raising import SPARK_CONDITIONS, UNPARSED, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.replacements import check_positions
 from deltaic.spark.session_tables import SparkTables
+from deltaic.spark.views import lost_table
 from deltaic.sql.create import no_partition_column
 from deltaic.sql.names import Existing, Name
 from deltaic.sql.positions import matched
@@ -73,8 +74,11 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
             is_new = new.enters and not DeltaTable.exists(new.path)
             if is_new and lower != "overwrite":
                 refuse_other_files(new.path, None, naming(spark, new.parts))
+        casts = lower == "append" and not new.enters
+        if casts:
+            with lost_table(spark, new.parts):  # a write would make another table of the name
+                DeltaTable(new.path, spark=spark)
         with entering(spark, new, replaces=lower == "overwrite"):
-            casts = lower == "append" and not new.enters
             write_frame(
                 df,
                 state,

@@ -91,7 +91,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
         raise
     exists = DeltaTable.exists(path, storage_options=tables.storage_options)
     if must_exist and (not exists or is_new_name) and not replaces_other:
-        raise _nothing_to_replace(name, clones=source is not None)
+        is_lost = not exists and not is_new_name and name.path is None
+        raise _nothing_to_replace(name, clones=source is not None, is_lost=is_lost)
     if exists and not replace:
         if (origin := source or like) is not None:
             tables.check_source(origin)
@@ -125,8 +126,11 @@ def create(reader: Reader, tables: Tables) -> Rows:
     return nothing()
 
 
-def _nothing_to_replace(name: Name, *, clones: bool) -> InvalidArgumentError:
+def _nothing_to_replace(name: Name, *, clones: bool, is_lost: bool) -> InvalidArgumentError:
+    """The error of REPLACE TABLE without a table. `is_lost`: True if the catalog still has the name of a
+    table whose files are gone."""
     condition = "[DELTA_CANNOT_REPLACE_MISSING_TABLE] " if clones else ""
+    condition = "[DELTA_METADATA_ABSENT_EXISTING_CATALOG_TABLE] " if is_lost else condition
     return InvalidArgumentError(
         f"{condition}REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE"
     )
