@@ -251,12 +251,26 @@ def test_of_many_files_some_are_drawn(table: deltaic.DeltaTable, monkeypatch: py
 def test_an_empty_table(tmp_path: Path) -> None:
     empty = deltaic.DeltaTable.create(tmp_path / "t", "a long, b long")
     for picture in (
-        empty.optimize.picture(["a", "b"]),
+        empty.optimize.picture(),
         empty.optimize.picture(kind="sizes"),
         empty.optimize.picture(kind="history"),
     ):
         ElementTree.fromstring(picture.svg)
     assert empty.optimize.picture(["a", "b"]).notes == ("Version 0 has no files.",)
+
+
+def test_long_texts_stay_in_the_drawing(tmp_path: Path) -> None:
+    name = "a_column_with_a_name_of_more_letters_than_fit_into_a_headline"
+    properties = {"delta.dataSkippingNumIndexedCols": "0"}
+    table = deltaic.write(tmp_path / "t", {name: [1], "b": [1]}, properties=properties)
+    table.alter.unset_properties("delta.dataSkippingNumIndexedCols")
+    deltaic.write(table, {name: [2], "b": [2]}, mode="append")
+    picture = table.optimize.picture([name, "b"])
+    width = float(ElementTree.fromstring(picture.svg).get("width", ""))
+    title = next(text for text in texts(picture) if text.startswith("t: files"))
+    assert title.endswith("…")
+    assert len(title) * 14 * 0.6 < width
+    assert "are not drawn." in " ".join(texts(picture))
 
 
 def test_values_that_xml_cannot_hold(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def _with_statistics(snapshot: Snapshot) -> list[str]:
         ):
             known = not _missing(listing.schema.field("min_values").type, path)
             known = known and pc.struct_field(listing["min_values"], list(path)).null_count < listing.num_rows
-            found += [path_text(path)] if known else []
+            found += [path_text(path)] if known or not listing.num_rows else []
         if len(found) == 2:
             return found
     if found:

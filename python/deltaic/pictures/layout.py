@@ -13,7 +13,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.html_tables import readable_size
 from deltaic.pictures.axes import Axis, Numbers, axis_of, number_text
 from deltaic.pictures.files import Bounds, Files
-from deltaic.pictures.svg import cut, document, element, label, legend, text_of
+from deltaic.pictures.svg import cut, document, element, headline, label, legend, text_of, wrapped
 
 MOST = 2000
 """Maximum number of rectangles of a panel. Of more files every k-th is drawn, those that a condition reads
@@ -41,7 +41,13 @@ class Layout:
         margin = self._y.label_width + 44.0 if self._y is not None else 52.0
         between = max(margin - 12 if self._y is not None else 60.0, self._x.label_width + 14)
         top = _TOP if self.where is None else _TOP + 18
-        body = [label(16, 24, cut(self.title, 110), class_="title")]
+        width = (
+            margin
+            + len(self.panels) * _WIDTH
+            + (len(self.panels) - 1) * between
+            + max(32.0, self._x.label_width / 2 + 8)
+        )
+        body = [headline(self.title, width)]
         if self.where is not None:
             body.append(label(16, 44, cut(f"where {self.where}", 70 * len(self.panels))))
         for number, files in enumerate(self.panels):
@@ -50,19 +56,14 @@ class Layout:
         title = cut(self._y.axis.title if self._y is not None else "files, by their minimum", 48)
         turned = label(20, middle, title, anchor="middle", class_="panel")
         body.append(element("g", turned, transform=f"rotate(-90 20 {middle})"))
-        width = (
-            margin
-            + len(self.panels) * _WIDTH
-            + (len(self.panels) - 1) * between
-            + max(32.0, self._x.label_width / 2 + 8)
-        )
         bottom = top + _HEIGHT + 62
         if self.where is not None:
             body += legend(margin, bottom, [("read", "read"), ("skipped", "skipped")])
             bottom += 22
-        for line, note in enumerate(self.notes):
-            body.append(label(16, bottom + 16 * line, cut(note, 75 * len(self.panels)), class_="note"))
-        return document(int(width), int(bottom - 8 + 16 * len(self.notes)), self.title, body)
+        notes = wrapped(self.notes, 75 * len(self.panels))
+        for line, note in enumerate(notes):
+            body.append(label(16, bottom + 16 * line, note, class_="note"))
+        return document(int(width), int(bottom - 8 + 16 * len(notes)), self.title, body)
 
     def _panel(self, number: int, files: Files, left: float, top: float) -> list[str]:
         base = top + _HEIGHT

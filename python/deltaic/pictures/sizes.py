@@ -8,7 +8,7 @@ import numpy as np
 
 from deltaic.html_tables import readable_size
 from deltaic.pictures.files import Files
-from deltaic.pictures.svg import cut, document, element, label, legend, text_of
+from deltaic.pictures.svg import cut, document, element, headline, label, legend, text_of, wrapped
 
 MOST = 1000
 """Maximum number of bars of a panel; of more files every k-th by size is drawn."""
@@ -24,15 +24,15 @@ class Sizes:
         self.notes: list[str] = []
 
     def svg(self) -> str:
-        largest = max((float(files.sizes.max()) for files in self.panels if len(files)), default=1.0)
+        largest = max((float(files.sizes.max()) for files in self.panels if len(files)), default=1024.0)
         above = max(largest, float(self.target)) if self.target <= 2 * largest else largest
         top = _TOP if self.where is None else _TOP + 18
-        body = [label(16, 24, cut(self.title, 110), class_="title")]
+        width = _LEFT + len(self.panels) * _WIDTH + (len(self.panels) - 1) * _BETWEEN + 32
+        body = [headline(self.title, width)]
         if self.where is not None:
             body.append(label(16, 44, cut(f"where {self.where}", 65 * len(self.panels))))
         for number, files in enumerate(self.panels):
             body += self._panel(_LEFT + number * (_WIDTH + _BETWEEN), top, files, max(above, 1.0) * 1.06)
-        width = _LEFT + len(self.panels) * _WIDTH + (len(self.panels) - 1) * _BETWEEN + 32
         bottom = top + _HEIGHT + 30
         meanings = (
             [("live", "live rows")]
@@ -40,9 +40,10 @@ class Sizes:
             else [("live read", "read"), ("live skipped", "skipped")]
         )
         body += legend(_LEFT, bottom, [*meanings, ("deleted", "deleted rows")])
-        for line, note in enumerate(self.notes):
-            body.append(label(16, bottom + 22 + 16 * line, cut(note, 75 * len(self.panels)), class_="note"))
-        return document(width, bottom + 16 + 16 * len(self.notes), self.title, body)
+        notes = wrapped(self.notes, 75 * len(self.panels))
+        for line, note in enumerate(notes):
+            body.append(label(16, bottom + 22 + 16 * line, note, class_="note"))
+        return document(width, bottom + 16 + 16 * len(notes), self.title, body)
 
     def _panel(self, left: float, top: float, files: Files, most: float) -> list[str]:
         base = top + _HEIGHT

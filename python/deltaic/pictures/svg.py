@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
+from textwrap import wrap
 
 # Characters that XML 1.0 does not allow, not even as references; text of a table may hold them.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -63,6 +64,16 @@ def label(
     if width is not None:
         shown = cut(shown, max(4, int(width / (11 * CHARACTER_WIDTH))))
     return element("text", text_of(shown), x=x, y=y, text_anchor=anchor, class_=class_)
+
+
+def headline(text: str, width: float) -> str:
+    """The first line of a drawing of this width, in bold letters of 14 pixels; longer text is cut."""
+    return label(16, 24, cut(text, int((width - 32) / (14 * CHARACTER_WIDTH))), class_="title")
+
+
+def wrapped(notes: Sequence[str], most: int) -> list[str]:
+    """Returns the lines of the notes below a drawing. A line has at most `most` characters."""
+    return [line for note in notes for line in wrap(note, most)]
 
 
 def legend(x: float, y: float, entries: Sequence[tuple[str, str]]) -> list[str]:

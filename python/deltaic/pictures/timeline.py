@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaic.pictures.axes import axis_of
-from deltaic.pictures.svg import cut, document, element, label, text_of
+from deltaic.pictures.svg import cut, document, element, headline, label, text_of
 
 MOST = 1000
 """Maximum number of commits that are drawn: the newest."""
@@ -31,7 +31,7 @@ class Timeline:
         axis, (numbers,) = axis_of("time", [pa.array(times, pa.timestamp("us", "UTC"))])
         places = _LEFT + 12 + axis.place(numbers) * (_WIDTH - 24)
         base = _TOP + _LANE * max(len(lanes), 1)
-        body = [label(16, 24, cut(self.title, 110), class_="title")]
+        body = [headline(self.title, _LEFT + _WIDTH + 32)]
         body.append(element("rect", x=_LEFT, y=_TOP, width=_WIDTH, height=base - _TOP, class_="frame"))
         for place, text in axis.ticks:
             x = _LEFT + 12 + place * (_WIDTH - 24)

@@ -43,7 +43,8 @@ class ScanReport:
         skipped and `files_read` were read.
     `row_groups`, `row_groups_read`: row groups in the files that were read, and those that were read.
     `bytes`, `bytes_of_files`, `bytes_read`: sizes in bytes of all files of the table, of the files that were
-        read, and of the parts of them that were read.
+        read, and of the parts of them that were read. Bytes that are read twice count twice: the end of a
+        file is read for its footer, and again for the pages that it has.
     `rows`: rows that came from the files, before the engine evaluated its part."""
 
     columns: tuple[str, ...] = ()
