@@ -235,6 +235,51 @@ def test_entries_are_files_of_delta_spark(session: Any, tmp_path: Path) -> None:
     assert values["sourceMetadataPath"] == f"file:{follower.checkpoint}/sources/0"
 
 
+def test_the_log_lies_below_the_checkpoint(session: Any, tmp_path: Path) -> None:
+    follower = Follower(session, tmp_path)
+    outside = str(tmp_path / "checkpoint-of-another")
+    condition = "DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT"
+    assert follower.ends(condition, schemaTrackingLocation=outside) == []
+    setting = "spark.databricks.delta.streaming.allowSchemaLocationOutsideCheckpointLocation"
+    session.conf.set(setting, "true")
+    try:
+        assert follower.run(schemaTrackingLocation=outside) == [{"id": 0, "a": "x"}]
+    finally:
+        session.conf.unset(setting)
+
+
+def java_hash(text: str) -> int:
+    """Returns `hashCode` of a Java string."""
+    number = 0
+    for letter in text:
+        number = (31 * number + ord(letter)) & 0xFFFFFFFF
+    return number - (1 << 32) if number >> 31 else number
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "continues"),
+    [("", "1", True), ("AndDrop", "always", True), ("", "7", False)],
+)
+def test_a_setting_for_one_checkpoint(
+    session: Any, tmp_path: Path, name: str, value: str, continues: bool
+) -> None:
+    follower = Follower(session, tmp_path)
+    follower.run()
+    follower.alter().rename_column("a", "b")
+    follower.add(id=2, b="z")
+    follower.ends("DELTA_STREAMING_METADATA_EVOLUTION")
+    number = java_hash(f"file:{follower.checkpoint}/sources/0")
+    setting = f"spark.databricks.delta.streaming.allowSourceColumnRename{name}.ckpt_{number}"
+    session.conf.set(setting, value)
+    try:
+        if continues:
+            assert follower.run() == [{"id": 2, "b": "z"}]
+        else:
+            follower.ends("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION")
+    finally:
+        session.conf.unset(setting)
+
+
 def test_each_source_of_a_query_has_its_own_log(session: Any, tmp_path: Path) -> None:
     """The path of a source's metadata is that which Spark gives to a source of delta-spark."""
     follower = Follower(session, tmp_path)

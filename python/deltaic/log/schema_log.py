@@ -12,9 +12,10 @@ Source: delta-io/delta, DeltaSourceMetadataTrackingLog.scala and SchemaTrackingL
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
+from urllib.parse import urlsplit
 
 from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, SchemaMismatchError
@@ -141,13 +142,13 @@ class SchemaLog:
     """The entries in `store`, the folder of one source.
 
     `current`: the newest entry, or None. `previous`: the one whose columns the stream had before, or None.
-    `allowed`: the kinds of changes (RENAME, DROP, TYPE) that the user allows. `source`: returns the path of
-    the source's metadata in the stream's checkpoint, empty if unknown."""
+    `allowed`: the kinds of changes (RENAME, DROP, TYPE) that the user allows. `source`: the path of the
+    source's metadata in the stream's checkpoint, empty if unknown."""
 
     def __init__(self, store: _core.Store, table_id: str) -> None:
         self._store, self.table_id = store, table_id
-        self.allowed: Collection[str] = frozenset()
-        self.source: Callable[[], str] = str
+        self.allowed: frozenset[str] = frozenset()
+        self.source = ""
         numbers = [int(path) for path, _, _ in store.entries("") if path.isdecimal()]
         self._count = max(numbers, default=-1) + 1
         self.current = self._entry(self._count - 1)
@@ -160,6 +161,24 @@ class SchemaLog:
                 found=f"table id {self.current.table_id}",
                 expected=f"table id {table_id}",
             )
+
+    def allow(self, values: Mapping[str, str]) -> None:
+        """Allows kinds of changes. `values`: kind -> `always`, or the version of the newest entry as text;
+        another version allows nothing."""
+        version = None if self.current is None else str(self.current.version)
+        self.allowed |= {kind for kind, value in values.items() if value in ("always", version)}
+
+    def check_below(self, checkpoint: str) -> None:
+        """Raises InvalidArgumentError if the log is not in a folder below the root of the checkpoint."""
+        log, root = (urlsplit(place) for place in (self._store.location, checkpoint))
+        if not f"{log.netloc}{log.path}".startswith(f"{root.netloc}{root.path.rstrip('/')}/"):
+            raise InvalidArgumentError(
+                "[DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT] a log of schemas belongs to one query,"
+                " so it is in a folder below the query's checkpoint",
+                where="option schemaTrackingLocation",
+                found=self._store.location,
+                expected=f"a folder below {checkpoint}",
+            ).with_values(location=self._store.location, checkpoint=checkpoint)
 
     def _number_before(self, newest: TrackedSchema) -> int:
         return self._count - 2 if newest.previous is None else newest.previous
@@ -179,7 +198,7 @@ class SchemaLog:
         `previous` stays as it is. If another stream has written the entry, InvalidArgumentError is raised."""
         if replace_newest and self.current is not None:
             entry = replace(entry, previous=self._number_before(self.current))
-        entry = entry if entry.source else replace(entry, source=self.source())
+        entry = entry if entry.source else replace(entry, source=self.source)
         if self._store.put_if_absent(str(self._count), entry.to_bytes()) != "created":
             raise InvalidArgumentError(
                 "[DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT] another stream writes this log of schemas",

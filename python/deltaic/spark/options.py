@@ -241,9 +241,7 @@ def schema_log(options: StreamReadOptions, snapshot: Snapshot, *, merging: bool)
     log = SchemaLog(open_store(place, dict(options.storage_options) or None), table_id)
     if merging:
         log.merge_changes(snapshot.store)
-    version = None if log.current is None else str(log.current.version)
-    allowed = options.allowed_changes.items()
-    log.allowed = frozenset(name for name, text in allowed if text in ("always", version))
+    log.allow(options.allowed_changes)
     return log
 
 

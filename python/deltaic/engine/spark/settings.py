@@ -85,6 +85,8 @@ ALLOWED_CHANGES = {name: _delta((STREAMING + name).removeprefix(_PREFIX)) for na
 `always`."""
 RENAME_AND_DROP = _delta("streaming.allowSourceColumnRenameAndDrop")
 """Setting: `always` allows both renamed and dropped columns for all streams."""
+SCHEMA_LOG_ANYWHERE = _delta("streaming.allowSchemaLocationOutsideCheckpointLocation")
+"""Setting: if true, the log of schemas of a stream need not be below its checkpoint."""
 MERGE_SCHEMA = _delta("schema.autoMerge.enabled")
 """Setting: if true, writes and MERGE add new columns to the table."""
 OPTIMIZE_WRITE = _delta("optimizeWrite.enabled")
@@ -171,6 +173,19 @@ def setting_text(spark: Any, name: str) -> str | None:
 
 def is_on(spark: Any, name: str) -> bool:
     return (setting_text(spark, name) or "").lower() == "true"
+
+
+def changes_of_checkpoint(spark: Any, checkpoint: int) -> dict[str, str]:
+    """Returns the kinds of changes that the settings for one checkpoint allow, with the settings' values:
+    `always`, or a version. `checkpoint`: the number at the end of the settings' names, as in
+    `...allowSourceColumnDrop.ckpt_1234`."""
+    of_both = setting_text(spark, f"{RENAME_AND_DROP}.ckpt_{checkpoint}")
+    values = {
+        name: setting_text(spark, f"{setting}.ckpt_{checkpoint}")
+        or (of_both if name in (RENAME, DROP) else None)
+        for name, setting in ALLOWED_CHANGES.items()
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def is_off(spark: Any, name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.errors import DeltaError
@@ -58,8 +59,14 @@ class StreamSource:
     def _query(self, query: str) -> _Query:
         if query not in self._queries:
             stream = self._opened()
-            if stream.schema_log is not None:
-                stream.schema_log.source = lambda: _metadata_path(self._jvm, query, self.token)
+            if (log := stream.schema_log) is not None:
+                spark = self._jvm.spark
+                root, number = _place_in_checkpoint(self._jvm, query, self.token)
+                if not settings.is_on(spark, settings.SCHEMA_LOG_ANYWHERE):
+                    log.check_below(root)
+                log.source = f"{root}/sources/{number}"
+                checkpoint = self._jvm.get("java.util.Objects").hashCode(log.source)
+                log.allow(settings.changes_of_checkpoint(spark, checkpoint))
             self._queries[query] = _Query(stream)
         return self._queries[query]
 
@@ -128,16 +135,17 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
     )
 
 
-def _metadata_path(jvm: Jvm, query: str, token: str) -> str:
-    """Returns the folder in a query's checkpoint that Spark gives to a source. By it, delta-spark knows
-    to which source a schema log belongs. `query`: the query's thread."""
+def _place_in_checkpoint(jvm: Jvm, query: str, token: str) -> tuple[str, int]:
+    """Returns the root of a query's checkpoint and the number of a source of the query. `query`: the query's
+    thread. Spark gives the source the folder sources/number; by it, delta-spark knows to which source a
+    schema log belongs."""
     executions = [each.streamingQuery() for each in jvm.spark._jsparkSession.streams().active()]
     (execution,) = (each for each in executions if str(each.queryExecutionThread().getId()) == query)
     sources, tokens = execution.sources(), []
     for source in map(sources.apply, range(sources.size())):
         known = source.token() if source.getClass().getSimpleName() == "TableStream" else source
         tokens += [] if known in tokens else [known]
-    return f"{execution.resolvedCheckpointRoot()}/sources/{tokens.index(token)}"
+    return str(execution.resolvedCheckpointRoot()), tokens.index(token)
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
