@@ -173,8 +173,8 @@ class SchemaLog:
         log, root = (urlsplit(place) for place in (self._store.location, checkpoint))
         if not f"{log.netloc}{log.path}".startswith(f"{root.netloc}{root.path.rstrip('/')}/"):
             raise InvalidArgumentError(
-                "[DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT] a log of schemas belongs to one query,"
-                " so it is in a folder below the query's checkpoint",
+                "[DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT] a log of schemas belongs to one"
+                " query, so it is in a folder below the query's checkpoint",
                 where="option schemaTrackingLocation",
                 found=self._store.location,
                 expected=f"a folder below {checkpoint}",
