@@ -1103,6 +1103,7 @@ def write(
     properties: Mapping[str, Any] | None = None,
     casting: Casting | None = None,
     target_file_size: int | None = None,
+    data_change: bool = True,
     parquet: ParquetOptions | None = None,
     commit: CommitOptions | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -1126,6 +1127,9 @@ def write(
     values that stay the same (a double 1.5 fits a float column, 0.1 does not). "strict" casts as UPDATE and
     MERGE do: it may round, and fails if a value is out of range. "try" makes such a value null.
     `target_file_size`: target bytes of a data file; by default `delta.targetFileSize`, 256 MiB.
+    `data_change`: False if the table has the same rows before and after, in other files, as after your own
+    compaction. Change feeds and streams do not show the commit then. It cannot create the table or change its
+    definition, and `where` can read only partition columns.
     `partition_by`, `cluster_by` (names of columns), `name`, `description`, `properties`: of a new table, as
     for `DeltaTable.create`.
     `parquet`: ParquetOptions of the files. `commit`: CommitOptions. `storage_options`: options of the store,
@@ -1150,6 +1154,7 @@ def write(
         wanted=create.TableOptions.of(partition_by, cluster_by, name, description, properties),
         casting=casting,
         target_file_size=target_file_size,
+        data_change=data_change,
         parquet=parquet,
         commit=commit,
     )

@@ -604,6 +604,20 @@ ROW, UNSUPPORTED = errors.ConstraintViolationError, errors.UnsupportedFeatureErr
 CASES = (
     Case("DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", U, errors.AppendOnlyError, append_only),
     Case(
+        "DELTA_DATA_CHANGE_FALSE",
+        "0AKDE",
+        A,
+        errors.InvalidArgumentError,
+        lambda at: at.write("SELECT 1L AS id, 'a' AS part, 2 AS more", mergeSchema=True, dataChange=False),
+    ),
+    Case(
+        "DELTA_REPLACE_WHERE_WITH_FILTER_DATA_CHANGE_UNSET",
+        "42613",
+        A,
+        errors.InvalidArgumentError,
+        lambda at: at.write(mode="overwrite", replaceWhere="id = 1", dataChange=False),
+    ),
+    Case(
         "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
         "21506",
         U,

@@ -32,14 +32,14 @@ from deltaic.errors import (
     UnsupportedFeatureError,
 )
 from deltaic.log.snapshot import Snapshot
-from deltaic.planning.planned import check_of_partitions, own_reads
+from deltaic.planning.planned import check_of_partitions, check_whole_partitions, own_reads
 from deltaic.protocol import clustering, definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.schema import Field, Schema, path_text
 from deltaic.protocol.widening import is_upcast, is_widening
-from deltaic.transaction.checks import check_mapped_feed
+from deltaic.transaction.checks import check_append_only, check_mapped_feed
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ def write(
     job.check_partitions(snapshot.metadata, metadata)
     if job.where is not None and job.where_of_partitions:
         check_of_partitions(engine, job.where, snapshot, "where= of the write")
+    if job.history_predicate is not None and not job.data_change:
+        check_whole_partitions(engine, job.history_predicate, snapshot)
     if job.defines or job.replaces_definition:
         check_rules(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
@@ -281,12 +283,15 @@ def _rows(engine: Engine, data: Any, job: Write) -> NewRows:
 def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: Write) -> Transaction:
     """Starts the transaction of a write to an existing table, and stages its definition."""
     transaction = Transaction(snapshot, job.operation, job.parameters(metadata), job.commit)
+    transaction.data_change = job.data_change
+    if job.mode.startswith("overwrite"):  # also if there is nothing to replace yet, as in delta-spark
+        check_append_only(transaction)
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
     if metadata != snapshot.metadata:
         transaction.set_metadata(metadata)
     _stage_clustering(transaction, snapshot, metadata, job)
-    transaction.expect(Change.ADD)
+    transaction.expect(Change.ADD if job.data_change else Change.REARRANGE)
     return transaction
 
 
@@ -296,6 +301,14 @@ def needed_definition(
     """Returns the protocol and metadata that rows of this schema require; those of a new table if there is
     none. Generated columns of the table from which the rows come become plain columns of a new table, as in
     delta-spark. `policy`: as for `Engine.store_assignment`."""
+    protocol, metadata = _needed_definition(snapshot, data, job, policy)
+    job.check_data_change(None if snapshot is None else snapshot.metadata, metadata)
+    return protocol, metadata
+
+
+def _needed_definition(
+    snapshot: Snapshot | None, data: Schema, job: Write, policy: StoreAssignment
+) -> tuple[Protocol, Metadata]:
     if snapshot is None or job.defines or job.replaces_definition:
         data = Schema([item.with_(metadata=generated.plain(item.metadata)) for item in data])
     if snapshot is None:

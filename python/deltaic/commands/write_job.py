@@ -51,6 +51,8 @@ class Write:
     `fills`: True to set fields that cast structs lack to null.
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
+    `data_change`: False if the new rows are those that they replace, in other files: readers of changes and
+        streams do not see the commit. The caller vouches for that.
     `reads`: for a batch of a stream, the tables from which its rows come.
     `replacement`: for an overwrite, which rows it replaces; None for all rows, or those of `where`.
     `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else
@@ -73,6 +75,7 @@ class Write:
     same_types: bool = False
     fills: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
+    data_change: bool = True
     streaming: Mapping[str, Any] | None = None
     reads: tuple[TableRead, ...] = ()
     replacement: Replacement | None = None
@@ -139,6 +142,23 @@ class Write:
                 found=list(after.partition_columns),
                 expected=list(before.partition_columns),
             )
+
+    def check_data_change(self, before: Metadata | None, after: Metadata) -> None:
+        """Raises InvalidArgumentError if a write with data_change=False creates the table or changes its
+        definition. CREATE OR REPLACE TABLE AS SELECT may replace an existing table."""
+        if self.data_change or (before is not None and (self.defines or before == after)):
+            return
+        what = (
+            "create a Delta table"
+            if before is None
+            else "overwrite the Delta table schema or change the partition schema"
+            if self.replaces_definition
+            else "change the Delta table schema"
+        )
+        raise InvalidArgumentError(
+            f"[DELTA_DATA_CHANGE_FALSE] a write with dataChange=false cannot {what}",
+            expected="the definition of an existing table, or dataChange=true",
+        ).with_values(operation=what.capitalize().replace("delta", "Delta"))
 
     @property
     def operation(self) -> str:

@@ -339,6 +339,26 @@ def check_of_partitions(engine: Engine, text: str, snapshot: Snapshot, what: str
         raise not_of_partitions(text, column, known, what)
 
 
+def check_whole_partitions(engine: Engine, text: str, snapshot: Snapshot) -> None:
+    """Raises InvalidArgumentError for a condition of a write with dataChange=false that reads other columns
+    than partition columns: some rows of a file would be replaced."""
+    known, alias = set(snapshot.metadata.partition_columns), own_alias(snapshot.schema)
+    resolved = resolve_condition(engine, text, snapshot.schema, alias)
+    filters = [
+        engine.parsed_text(each.text)
+        for each in resolved.conjuncts
+        if not known.issuperset(column_names([each], snapshot.schema, alias))
+    ]
+    if filters:
+        raise InvalidArgumentError(
+            "[DELTA_REPLACE_WHERE_WITH_FILTER_DATA_CHANGE_UNSET] a write with dataChange=false replaces whole"
+            " partitions",
+            where="the condition of the overwrite",
+            found=",".join(filters),
+            expected="partition columns only",
+        )
+
+
 def not_of_partitions(
     text: str | None, column: str | None, known: tuple[str, ...], what: str
 ) -> InvalidArgumentError:

@@ -135,6 +135,13 @@ CONDITIONS: tuple[Condition, ...] = (
         parameters={"columnNames": "found"},
     ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
+    Condition("DELTA_DATA_CHANGE_FALSE", "0AKDE", ANALYSIS, parameters={"op": "operation"}),
+    Condition(
+        "DELTA_REPLACE_WHERE_WITH_FILTER_DATA_CHANGE_UNSET",
+        "42613",
+        ANALYSIS,
+        parameters={"dataFilters": "found"},
+    ),
     Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
     # The change data feed
     Condition(

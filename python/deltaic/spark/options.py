@@ -310,8 +310,6 @@ class WriteOptions:
         if schema_mode == "overwrite":
             # the new definition has only the partitions that the writer names, as in delta-spark
             partition_by = partition_by or ()
-        if reader.flag("dataChange") is False:
-            raise UnsupportedFeatureError("dataChange=false of a write is not supported", expected="optimize")
         if reader.flag("optimizeWrite"):
             raise UnsupportedFeatureError(
                 "optimizeWrite through the data source, which cannot request a shuffle, is not supported",
@@ -324,6 +322,7 @@ class WriteOptions:
             shown_where=shown_where,
             replacement=replacement,
             schema_mode=schema_mode,
+            data_change=reader.flag("dataChange") is not False,
             wanted=TableOptions.of(
                 partition_by, cluster_by, None, reader.text("description"), reader.properties()
             ),

@@ -150,6 +150,12 @@ def _check_iceberg(transaction: Transaction, adds: pa.Table, removes: pa.Table) 
         )
 
 
+def unchanging(actions: pa.Table) -> pa.Table:
+    """Returns the `add` or `remove` actions with dataChange=false."""
+    at = actions.column_names.index("dataChange")
+    return actions.set_column(at, actions.schema.field(at), pa.array([False] * actions.num_rows))
+
+
 def changes_data(actions: pa.Table) -> bool:
     """True if any of the `add` or `remove` actions has dataChange=true."""
     return bool(actions.num_rows) and pc.any(actions.column("dataChange")).as_py() is True

@@ -151,6 +151,9 @@ class Transaction:
         self.change: Change | None = None
         """The kind of change, if it cannot be derived from the staged actions: a DELETE that rewrites files
         sets REMOVE."""
+        self.data_change = True
+        """False if the commit changes no rows of the table, so that all its actions on files get
+        dataChange=false."""
         self.ignores_append_only = False
         """True if the commit may remove rows of an append-only table."""
         self.metadata: Metadata | None = None
@@ -195,12 +198,14 @@ class Transaction:
     def add(self, adds: pa.Table) -> None:
         """Stages `add` actions."""
         if adds.num_rows:
-            self.adds.append(adds)
+            self.adds.append(adds if self.data_change else checks.unchanging(adds))
 
     def remove(self, removes: pa.Table) -> None:
         """Stages `remove` actions. An append-only table raises AppendOnlyError."""
         if not removes.num_rows:
             return
+        if not self.data_change:
+            removes = checks.unchanging(removes)
         if checks.changes_data(removes):
             checks.check_append_only(self)
         self.removes.append(removes)
