@@ -291,6 +291,11 @@ CASES: dict[str, Case] = {
         SchemaMismatchError,
         "x: the data has a column that the table lacks; expected .*schema_mode='merge'",
     ),
+    "other columns": (
+        lambda t: deltaic.write(t, FRAME.assign(x=1), mode="overwrite"),
+        SchemaMismatchError,
+        "expected .*schema_mode='merge' to add it, or 'overwrite' to replace the columns",
+    ),
     "text for a date": (
         lambda t: deltaic.write(t, FRAME.assign(day="2026-01-01"), mode="append"),
         SchemaMismatchError,

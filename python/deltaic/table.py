@@ -60,7 +60,8 @@ class DeltaTable(metaclass=ExplainedNames):
     rules allow that, and moves the object to its own commit. Threads may share the object: each call keeps
     the snapshot with which it started.
 
-    `path` (str or os.PathLike): a local folder, a `file://` URL or the URL of an object store.
+    `path` (str or os.PathLike): a local folder, a `file://` URL or the URL of an object store. `~` is not
+    expanded.
     `version` (int) or `timestamp` (datetime, or text in ISO 8601; UTC without a zone): an older version.
     Default: the newest.
     `storage_options`: options of the store, see docs/stores.md.
@@ -771,8 +772,8 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @property
     def alter(self) -> Alter:
-        """Changes to the table's definition: columns, properties, constraints, features. Each method of
-        `Alter` makes one commit.
+        """Changes to the table's definition: columns, properties, constraints, features. Each method makes
+        one commit. `help(table.alter)` shows the methods and their errors.
 
         >>> table.alter.add_columns("carrier string")
         """
@@ -789,7 +790,7 @@ class DeltaTable(metaclass=ExplainedNames):
     @property
     def optimize(self) -> Optimize:
         """Changes to the layout of files: `compact`, `z_order`, `cluster`, `purge`, `statistics`; and
-        `picture`, which draws it.
+        `picture`, which draws it. `help(table.optimize)` shows their arguments, result keys and errors.
 
         >>> table.optimize.z_order("delay")["num_files_added"]
         1

@@ -101,7 +101,7 @@ class Alter:
         `schema`: DDL text, or any schema that `DeltaTable.create` takes. `places`: positions of new columns
         or fields (with dots) that do not go to the end: the column after which each is placed, or None for
         the first place.
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.add_columns("carrier string, tail string", places={"carrier": "id"})
         """
@@ -133,7 +133,7 @@ class Alter:
         because the new one may be the old one with another name; `rename_column` is for that.
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> plain.alter.replace_columns(
         ...     "id bigint COMMENT 'of the airline', origin string, delay bigint, carrier string"
@@ -167,7 +167,7 @@ class Alter:
         name. No file is written. Column mapping must be on:
         `table.alter.set_properties({"delta.columnMapping.mode": "name"})`.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.rename_column("origin", "airport")
         """
@@ -200,7 +200,7 @@ class Alter:
         raised for partition columns, columns that an expression or the clustering uses, and the last column
         of a table or struct.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.drop_columns("delay")
         """
@@ -247,7 +247,7 @@ class Alter:
         `comment`: text. `default`: SQL without columns, for later rows whose writer does not name the column;
         "" removes the default.
         `first`: True to make the column the first. `after`: the column after which it is placed.
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.change_column("delay", comment="minutes; null where nobody knows", after="id")
         """
@@ -263,7 +263,7 @@ class Alter:
         """Changes several columns in one commit, one after the other.
 
         `changes`: a dict from the name of a column to a dict of arguments of `change_column`.
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.change_columns({"id": {"comment": "of the airline"}, "delay": {"after": "id"}})
         """
@@ -286,7 +286,7 @@ class Alter:
         negative step, the smallest). The next rows then get unused numbers, even after rows whose writers set
         the numbers themselves.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> numbered.alter.sync_identity("n")
         """
@@ -315,7 +315,7 @@ class Alter:
         """Sets keys of the metadata of the column or struct field `name` (with dots) to JSON values; None
         removes a key. Raises InvalidArgumentError for keys that belong to a feature, such as `delta.…`.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.set_column_metadata("delay", {"unit": "minutes"})
         """
@@ -344,7 +344,7 @@ class Alter:
         table's description, as in delta-spark. `delta.columnMapping.mode` = none writes all files again, in a
         commit of its own (REMOVE COLUMN MAPPING), if columns are mapped.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
         """
@@ -381,7 +381,7 @@ class Alter:
         Without `delta.columnMapping.mode`, all files are written again, as by `set_properties`. Raises
         InvalidArgumentError for a property that is not set, unless `if_exists`.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.unset_properties("team", if_exists=True)
         """
@@ -423,7 +423,7 @@ class Alter:
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:
         """Sets the table's name in its metadata. The table stays at its location.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.set_name("flights of 2026")
         """
@@ -435,7 +435,7 @@ class Alter:
         """Sets the table's description in its metadata.
 
         `text` (str): the description, which may be empty.
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.set_description("a row for each departure")
         """
@@ -448,7 +448,7 @@ class Alter:
         upgraded as needed. The table does not use the features yet. An unknown name is an
         InvalidArgumentError.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.add_features("vacuumProtocolCheck")
         """
@@ -472,7 +472,7 @@ class Alter:
 
         `name` (str): the feature's name in PROTOCOL.md, such as "deletionVectors".
         `truncate_history`: False (the default) protects old versions, True deletes them from the log.
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.drop_feature("changeDataFeed")
         """
@@ -496,7 +496,7 @@ class Alter:
         3), and row tracking is turned on (version 3). Does nothing if the table has the version already.
 
         Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the
-        version does not allow). `commit` and other errors: see `Alter`.
+        version does not allow). `commit` and other errors: see `help(table.alter)`.
 
         >>> table.alter.upgrade_uniform(2)
 
@@ -522,7 +522,7 @@ class Alter:
         The existing rows are checked first: if some violate a constraint, ConstraintViolationError has their
         number. A row for which a condition is null violates it, too.
 
-        `commit`: CommitOptions. Other errors: see `Alter`.
+        `commit`: CommitOptions. Other errors: see `help(table.alter)`.
 
         >>> table.alter.add_constraints({"positive_id": "id > 0"})
         """
@@ -545,7 +545,7 @@ class Alter:
         """Drops a CHECK constraint. If there is none of this name, InvalidArgumentError is raised unless
         `if_exists`.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.drop_constraint("positive_id", if_exists=True)
         """
@@ -570,7 +570,7 @@ class Alter:
         is no longer clustered. No file is changed. All files must have statistics of the columns, which
         `optimize.statistics()` adds.
 
-        `commit`: CommitOptions. Errors: see `Alter`.
+        `commit`: CommitOptions. Errors: see `help(table.alter)`.
 
         >>> table.alter.cluster_by("origin", "delay")
         """

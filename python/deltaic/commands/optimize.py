@@ -97,7 +97,7 @@ class Optimize:
         """Merges small files (below half of the target size), and files with more than 5 % deleted rows, into
         files of the target size. Rows keep their order.
 
-        Arguments, result keys and errors: see `Optimize`.
+        Arguments, result keys and errors: see `help(table.optimize)`.
 
         >>> table.optimize.compact()["num_files_added"]
         1
@@ -126,7 +126,7 @@ class Optimize:
 
         `columns`: one name or several, not of partition columns. `curve`: "zorder" (the default) or "hilbert"
         (at most 9 columns).
-        Other arguments, result keys and errors: see `Optimize`.
+        Other arguments, result keys and errors: see `help(table.optimize)`.
 
         >>> table.optimize.z_order(["origin", "delay"], curve="hilbert")["num_files_added"]
         1
@@ -154,7 +154,7 @@ class Optimize:
         columns (`alter.cluster_by`). `full` (bool): True to include files that were sorted by other columns.
         A table without clustering columns raises UnsupportedFeatureError.
 
-        Other arguments, result keys and errors: see `Optimize`.
+        Other arguments, result keys and errors: see `help(table.optimize)`.
 
         >>> table.alter.cluster_by("delay")
         >>> table.optimize.cluster()["num_files_added"]
@@ -179,7 +179,7 @@ class Optimize:
     ) -> dict[str, int]:
         """Rewrites every file that has deleted rows, or values of dropped columns, without these.
 
-        Arguments, result keys and errors: see `Optimize`.
+        Arguments, result keys and errors: see `help(table.optimize)`.
 
         >>> table.optimize.purge()["num_deletion_vector_rows_removed"]
         1
@@ -205,7 +205,7 @@ class Optimize:
 
         `columns`: one name or several, the only columns with statistics afterwards; default: those by the
         table's properties. Returns `num_files_updated`.
-        `where`, `commit` and errors: see `Optimize`.
+        `where`, `commit` and errors: see `help(table.optimize)`.
 
         >>> table.optimize.statistics("delay")["num_files_updated"]
         2

@@ -339,7 +339,9 @@ def _needed_definition(
     else:
 
         def check() -> None:
-            evolution.check_fits(snapshot.schema, data)
+            evolution.check_fits(
+                snapshot.schema, data, replaces_all=job.mode == "overwrite" and job.where is None
+            )
             evolution.check_nullability(snapshot.schema, data)
 
         snapshot.keep_of_definition(("fits", data), check)

@@ -125,15 +125,17 @@ def merge_schemas(table: Schema, data: Schema, *, widen: Widening | None = None)
     return Schema(_merge_fields(table, data, (), widen))
 
 
-def check_fits(table: Schema, data: Schema) -> None:
+def check_fits(table: Schema, data: Schema, *, replaces_all: bool = False) -> None:
     """Checks data for a table whose schema does not change. A column or field that the table lacks, and a
-    type that cannot be stored, are a SchemaMismatchError."""
+    type that cannot be stored, are a SchemaMismatchError. `replaces_all`: True if the data replaces all rows,
+    so that it could replace the columns, too."""
     merged = merge_schemas(table, data)
     if (extra := _first_new(table, merged, ())) is not None:
+        more = ", or 'overwrite' to replace the columns" if replaces_all else ""
         raise SchemaMismatchError(
             "the data has a column that the table lacks",
             where=path_text(extra),
-            expected="the table's columns, or schema_mode='merge' to add it",
+            expected=f"the table's columns, or schema_mode='merge' to add it{more}",
         )
     for before, after in zip(table, merged, strict=True):
         if before.type == "void" != after.type:

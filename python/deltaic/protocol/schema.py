@@ -335,6 +335,11 @@ class Schema(Sequence[Field]):
 
     @property
     def fields(self) -> tuple[Field, ...]:
+        """The columns, in order.
+
+        >>> deltaic.Schema([deltaic.Field("id", "long")]).fields
+        (Field('id', 'long'),)
+        """
         return self._fields
 
     @property

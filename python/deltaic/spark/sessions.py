@@ -118,11 +118,16 @@ def session(**conf: Any) -> Any:
     thread for each processor and no web interface.
 
     `conf`: settings of Spark, with underscores in place of dots (`spark_master="local[2]"`), or with dots as
-    `**{"spark.sql.shuffle.partitions": 2}`.
+    `**{"spark.sql.shuffle.partitions": 2}`. Raises ModuleNotFoundError if PySpark is not installed, and
+    InvalidArgumentError as `enable` does.
 
     >>> spark = deltaic.spark.session(spark_sql_shuffle_partitions=2)
     """
-    from pyspark.sql import SparkSession
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError:
+        message = "a Spark session needs PySpark, which is not installed: pip install 'deltaic[spark]'"
+        raise ModuleNotFoundError(message, name="pyspark") from None
 
     builder = SparkSession.builder
     settings = {
