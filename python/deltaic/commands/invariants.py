@@ -1,6 +1,6 @@
 """Conditions that every new row must satisfy: CHECK constraints, column invariants, the lengths of CHAR and
-VARCHAR, and the condition of an overwrite. The writer of files checks NOT NULL, but for NOT NULL fields of
-null structs.
+VARCHAR, and the condition of an overwrite. The writer of files checks NOT NULL, except of the
+fields of null structs.
 
 Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column
 Invariants": `delta.invariants` in a column's metadata, `{"expression": {"expression": "x > 3"}}`. As in

@@ -1,5 +1,5 @@
-"""Runs a small MERGE of a Spark session on the driver, by the embedded engine. It takes some ten milliseconds
-there, while each Spark job takes some hundred.
+"""Runs a small MERGE of a Spark session on the driver, by the embedded engine. There it takes about 10 ms,
+while each Spark job takes about 100 ms.
 
 This is done if the source's rows are on the driver, the files that may match are small together, and the
 clauses use only operators. Otherwise, and if it fails, Spark runs the MERGE, so that rows and errors are

@@ -1,4 +1,4 @@
-"""Spark's interval types: their names, their DuckDB types, and the type of two intervals in common. A query
+"""Spark's interval types: their names, their DuckDB types, and the common type of two intervals. A query
 can return intervals, but no column of a Delta table can store them.
 
 An interval of days and times (`interval day to second`, `interval hour`) is kept as BIGINT microseconds, one

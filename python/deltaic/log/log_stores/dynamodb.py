@@ -1,4 +1,4 @@
-"""Commits to S3 by means of a DynamoDB table, in the way of delta-storage's S3DynamoDBLogStore, so that
+"""Commits to S3 by means of a DynamoDB table, as delta-storage's S3DynamoDBLogStore does, so that
 several clusters can write.
 
 To commit version N, `N.json`, a writer

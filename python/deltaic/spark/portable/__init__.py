@@ -1,2 +1,2 @@
-"""Reading and writing by public interfaces of PySpark alone: the Python data source, and what Spark Connect
+"""Reads and writes tables by PySpark's public interfaces alone: the Python data source, and what Spark Connect
 needs."""
