@@ -37,6 +37,7 @@ NOT_RUN = {"DeltaTable.convert_iceberg"}
 
 
 def documented() -> Iterator[tuple[str, str]]:
+    yield "deltaic", deltaic.__doc__ or ""
     for owner in CLASSES:
         yield owner.__name__, owner.__doc__ or ""
         for name, member in vars(owner).items():

@@ -1,4 +1,14 @@
-"""Delta Lake for Python: the public names, loaded when first used."""
+"""Delta Lake for Python: reads and changes Delta tables in this process or on Spark.
+
+`write` creates a table from data, or adds rows to one. `DeltaTable` opens a table: its `scan` reads rows, and
+its `delete`, `update` and `merge` change rows. `sql` runs a statement of Spark SQL, `transaction` changes
+several tables in one commit, and `configure` sets memory, time zone and stores. `deltaic.errors` has the
+exceptions, `deltaic.spark` the interface on Spark. The public names are loaded when they are first used.
+
+>>> table = deltaic.write("cities", {"name": ["Oslo", "Rome"], "degrees": [4.5, 19.0]})
+>>> table.scan(["name"], where="degrees > 10").to_pylist()
+[{'name': 'Rome'}]
+"""
 
 from __future__ import annotations
 

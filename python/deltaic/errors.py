@@ -175,9 +175,11 @@ class AppendOnlyError(CommitError):
 
 
 class DeltaConcurrentModificationException(CommitError):
-    """The base class of conflicts with a concurrent commit. `winner`: the version that came first.
-    `winner_operation`: its operation ("WRITE", "DELETE", ...). `where`: a file that both commits concern, or
-    None."""
+    """The base class of conflicts: another writer committed first, and the command depends on what that
+    commit changed. The table is as that commit left it. Call `table.refresh()`, and run the command again.
+
+    `winner`: the version of the commit that came first. `winner_operation`: its operation ("WRITE", "DELETE",
+    ...). `where`: a file that both commits concern, or None."""
 
     winner: int | None = None
     winner_operation: str | None = None
@@ -189,32 +191,34 @@ class ConcurrentWriteException(DeltaConcurrentModificationException):
 
 
 class MetadataChangedException(DeltaConcurrentModificationException):
-    """The winner changed the table's metadata."""
+    """The commit that came first changed the table's metadata: schema, partition columns or properties."""
 
 
 class ProtocolChangedException(DeltaConcurrentModificationException):
-    """The winner changed the protocol."""
+    """The commit that came first changed the protocol: it dropped a table feature, or added one that this
+    release does not support."""
 
 
 class ConcurrentAppendException(DeltaConcurrentModificationException):
-    """The winner added files that this transaction should have read."""
+    """The commit that came first added files that may have rows for which the command's condition is true."""
 
 
 class ConcurrentDeleteReadException(DeltaConcurrentModificationException):
-    """The winner removed a file that this transaction read."""
+    """The commit that came first removed a file that the command read."""
 
 
 class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
-    """The winner removed a file that this transaction removes."""
+    """The commit that came first removed a file that the command removes."""
 
 
 class ConcurrentTransactionException(DeltaConcurrentModificationException):
-    """The winner wrote an application transaction with the same id."""
+    """The commit that came first wrote an application transaction with the id that the command has."""
 
 
 class CommitUnknownError(DeltaError):
-    """The outcome of the commit is unknown, because the store gave no answer. This class is no CommitError,
-    so that programs do not retry the command by mistake."""
+    """The outcome of the commit is unknown, because the store gave no answer. The message has the id of the
+    commit, with which `DeltaTable.transaction_state(id)` finds out later if it is in the table. This class is
+    no CommitError, so that programs do not retry the command by mistake."""
 
 
 class CancelledError(DeltaError):

@@ -1,2 +1,2 @@
-"""Reads and writes tables by PySpark's public interfaces alone: the Python data source, and what Spark Connect
-needs."""
+"""Reads and writes tables by PySpark's public interfaces alone: the Python data source, and what Spark
+Connect needs."""
