@@ -2688,6 +2688,7 @@ def test_conflicts_have_delta_sparks_names(place: Place) -> None:
         "2D521",
         3,
     )
+    assert error.getMessageParameters() == {"operation": "WRITE", "version": "3"}
     assert condition_named("DELTA_CONCURRENT_APPEND") is not None
 
 

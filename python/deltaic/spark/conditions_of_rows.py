@@ -11,19 +11,20 @@ _ROW = e.ConstraintViolationError
 
 CONDITIONS: tuple[Condition, ...] = (
     # Conflicts of commits
-    Condition(
-        "DELTA_CONCURRENT_APPEND", "2D521", BASE, e.ConcurrentAppendException, "", {"partition": "where"}
-    ),
-    Condition(
-        "DELTA_CONCURRENT_DELETE_READ", "2D521", BASE, e.ConcurrentDeleteReadException, "", {"file": "where"}
-    ),
-    Condition(
-        "DELTA_CONCURRENT_DELETE_DELETE",
-        "2D521",
-        BASE,
-        e.ConcurrentDeleteDeleteException,
-        "",
-        {"file": "where"},
+    *(
+        Condition(
+            f"DELTA_CONCURRENT_{name}",
+            "2D521",
+            BASE,
+            error,
+            "",
+            {"operation": "winner_operation", "version": "winner"},
+        )
+        for name, error in (
+            ("APPEND", e.ConcurrentAppendException),
+            ("DELETE_READ", e.ConcurrentDeleteReadException),
+            ("DELETE_DELETE", e.ConcurrentDeleteDeleteException),
+        )
     ),
     Condition("DELTA_CONCURRENT_TRANSACTION", "2D521", BASE, e.ConcurrentTransactionException, ""),
     Condition("DELTA_CONCURRENT_WRITE", "2D521", BASE, e.ConcurrentWriteException, ""),
