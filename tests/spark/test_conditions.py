@@ -147,6 +147,11 @@ def convert_with_a_wrong_type(at: Place) -> None:
     at.sql("CONVERT TO DELTA parquet.`{root}/p` PARTITIONED BY (a INT)")
 
 
+def stream_without_columns(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` USING delta")
+    at.stream().load(f"{at.root}/n")
+
+
 def bad_pattern(at: Place) -> None:
     at.spark.readStream.format("delta").option("excludeRegex", "(").load(at.path)
 
@@ -1945,6 +1950,7 @@ CASES = (
         lambda at: at.stream().schema("id INT").load(at.path),
         jvm=True,
     ),
+    Case("DELTA_SCHEMA_NOT_SET", "KD008", A, errors.SchemaMismatchError, stream_without_columns, jvm=True),
     Case(
         "DELTA_SCHEMA_NOT_SET",
         "KD008",

@@ -12,7 +12,7 @@ from typing import Any
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.read_path import Native
-from deltaic.errors import InvalidArgumentError, TableNotFoundError
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFoundError
 from deltaic.log.store import locate
 from deltaic.spark import patches
 from deltaic.spark.builders import (
@@ -94,7 +94,15 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
 
 @raises_as_spark({TableNotFoundError: "DELTA_SCHEMA_NOT_SET"})
 def _read(spark: Any, state: BuilderState) -> Any:
-    return read_stream(spark, StreamReadOptions.of(state.options))
+    options = StreamReadOptions.of(state.options)
+    frame = read_stream(spark, options)
+    if not frame.columns:
+        raise SchemaMismatchError(
+            "[DELTA_SCHEMA_NOT_SET] the table has no columns yet",
+            where=options.path,
+            expected="a write that merges schemas, or ADD COLUMN",
+        )
+    return frame
 
 
 def _start(
