@@ -15,7 +15,7 @@ import deltaic.spark
 from deltaic.engine.spark import engine as engines
 from deltaic.errors import InvalidTypeError
 from deltaic.spark import patches
-from deltaic.spark.session import PUSHDOWN
+from deltaic.spark.sessions import PUSHDOWN
 from deltaic.spark.tables import DeltaTable
 from spark_session import other_session
 
