@@ -366,3 +366,18 @@ def test_an_executor_without_deltaic_is_told(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "deltaic is not installed where this task runs" in done.stderr
+
+
+def test_a_stream_is_not_warned_of_its_options(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Spark asks for the schema before it says if a stream or a batch reads the rows."""
+    from deltaic.spark.portable.data_source import DeltaSource
+
+    table = deltaic.write(tmp_path / "t", {"id": [1]})
+    options = {"path": table.location, "maxFilesPerTrigger": "10"}
+    with caplog.at_level("WARNING", "deltaic.spark"):
+        source = DeltaSource(options)
+        schema = source.schema()
+        source.streamReader(schema)
+        assert caplog.messages == []
+        source.reader(schema)
+    assert "maxfilespertrigger" in "".join(caplog.messages)

@@ -189,3 +189,23 @@ def jobs(context: Any) -> list[Any]:
     context._jsc.sc().listenerBus().waitUntilEmpty()
     found = context._jsc.sc().statusStore().jobsList(None)
     return [found.apply(number) for number in range(found.size())]
+
+
+def test_session_takes_the_running_one(session: Any) -> None:
+    """No setting of a new session is set in it."""
+    before = session.conf.getAll
+    own = deltaic.spark.session(spark_sql_shuffle_partitions=session.conf.get("spark.sql.shuffle.partitions"))
+    try:
+        assert own.conf.get("spark.master", None) == session.conf.get("spark.master", None)
+        assert session.conf.getAll == before
+    finally:
+        deltaic.spark.disable(own)
+
+
+def test_a_second_enable_registers_no_function_again(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark warns of each function that is registered again."""
+    registered: list[Any] = []
+    monkeypatch.setattr("deltaic.spark.functions.register", registered.append)
+    deltaic.spark.enable(session)
+    deltaic.spark.enable(session, native="never")
+    assert registered == [session]

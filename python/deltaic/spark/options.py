@@ -253,6 +253,11 @@ def is_of_stream(options: Mapping[str, Any]) -> bool:
     return any(flags) or any(reader.text(name) is not None for name in _SCHEMA_LOCATIONS)
 
 
+def without_stream_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options without those of streams."""
+    return {name: value for name, value in options.items() if name.lower() not in _STREAM_OPTIONS}
+
+
 def _start(reader: _OptionReader) -> Literal["latest"] | int | None:
     text = reader.text("startingVersion")
     if text is None:

@@ -50,7 +50,8 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
     if has_jvm(spark) and (catalog := spark.conf.get(_CATALOG, "builtin")) != "builtin":
         _check_loadable(spark, catalog)
     formats.enable(spark, native)
-    functions.register(spark)
+    if _PUSHDOWN_BEFORE not in spark.__dict__:  # Spark warns of a function that is registered again
+        functions.register(spark)
     settings = spark.conf.getAll
     spark.__dict__.setdefault(_PUSHDOWN_BEFORE, settings.get(PUSHDOWN))
     if names := without_effect(settings):
@@ -115,7 +116,7 @@ def enable_clone(spark: Any, native: Literal["auto", "never"], *, sql: bool) -> 
 
 def session(**conf: Any) -> Any:
     """Starts a local SparkSession, or takes the running one, enables it and returns it. A new session has one
-    thread for each processor and no web interface.
+    thread for each processor and no web interface. A running one gets the settings `conf` alone.
 
     `conf`: settings of Spark, with underscores in place of dots (`spark_master="local[2]"`), or with dots as
     `**{"spark.sql.shuffle.partitions": 2}`. Raises ModuleNotFoundError if PySpark is not installed, and
@@ -130,11 +131,9 @@ def session(**conf: Any) -> Any:
         raise ModuleNotFoundError(message, name="pyspark") from None
 
     builder = SparkSession.builder
-    settings = {
-        "spark.master": "local[*]",
-        "spark.ui.enabled": "false",
-        **{_setting(name): value for name, value in conf.items()},
-    }
+    settings = {_setting(name): value for name, value in conf.items()}
+    if SparkSession.getActiveSession() is None:
+        settings = {"spark.master": "local[*]", "spark.ui.enabled": "false", **settings}
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -36,7 +36,7 @@ class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]
         return "deltaic"
 
     def schema(self) -> StructType:
-        from deltaic.spark.options import is_of_stream
+        from deltaic.spark.options import is_of_stream, without_stream_options
         from deltaic.spark.portable.reader import frame_schema, opened
 
         if is_of_stream(self.options):
@@ -45,7 +45,9 @@ class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]
             snapshot, schema = stream_source(self.options, merging=True)
             self.version = snapshot.version
             return schema
-        snapshot, read = opened(self.options)
+        # Spark asks for the schema before it says if a stream or a batch reads the rows. A batch warns of
+        # options of streams when it makes its reader.
+        snapshot, read = opened(without_stream_options(self.options))
         self.version = snapshot.version
         return frame_schema(snapshot, read)
 
