@@ -5,10 +5,12 @@ session: tests/spark/test_spark_page.py runs them."""
 from __future__ import annotations
 
 import codeop
+import re
 from pathlib import Path
 
 import pytest
 
+from loaded import loaded
 from test_readme import DOCUMENTS, README, ROOT, blocks, python_blocks, run_page
 
 RUN = ("python", "sh")
@@ -43,6 +45,18 @@ def test_blocks_can_be_pasted_into_an_interpreter(page: Path) -> None:
             if codeop.compile_command("\n".join(lines), page.name, "single") is not None:
                 lines.clear()
         assert lines == []
+
+
+def test_links_of_a_released_readme_are_absolute() -> None:
+    """PyPI shows README.md, and relative links lead nowhere there."""
+    project_urls = loaded("packaging/project_urls.py")
+    readme = README.read_text(encoding="utf-8")
+    released = project_urls.with_absolute_links(readme, "https://example.org/deltaic/")
+    assert "](https://example.org/deltaic/blob/main/docs/get-started.md)" in released
+    links = re.findall(r"\]\(([^)]*)\)", released)
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert "](https://delta.io)" in released
 
 
 def test_vectors_have_an_example_for_each_library() -> None:
