@@ -42,6 +42,14 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert {"deltaic.errors", "deltaic.spark", "deltaic.spark.functions", *of_spark} <= shown
 
 
+def test_the_reference_has_the_methods_of_vectors() -> None:
+    """mkdocstrings shows no members of a compiled class by itself."""
+    text = (DOCS / "reference.md").read_text(encoding="utf-8")
+    (members,) = re.findall(r"::: deltaic\._core\.DeletionVector\n.*\n +members: \[(.*)\]", text)
+    public = {name for name in vars(deltaic.DeletionVector) if not name.startswith("_")}
+    assert set(members.split(", ")) == public
+
+
 def test_benchmarks_are_those_of_the_records() -> None:
     """After a new record: `python scripts/draw_benchmarks.py`."""
     for path, text in loaded("scripts/draw_benchmarks.py").files().items():

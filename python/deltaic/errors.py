@@ -126,15 +126,17 @@ def shown(value: object) -> str:
 
 
 class TableNotFoundError(DeltaError, FileNotFoundError):
-    """There is no table at the location."""
+    """There is no table at the location. The message says what is there instead."""
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
-    """A table already exists at the location."""
+    """A table already exists at the location. `mode="append"` adds rows to it, and
+    `mode="overwrite"` replaces its rows."""
 
 
 class VersionNotFoundError(DeltaError):
-    """The log does not have the version, or no version of the time."""
+    """The log does not have the version, or no version of the time. The message has the versions
+    that exist."""
 
 
 class ProtocolError(DeltaError):
@@ -142,15 +144,17 @@ class ProtocolError(DeltaError):
 
 
 class UnsupportedFeatureError(ProtocolError):
-    """The table or statement needs a feature that this release does not support."""
+    """The table or statement needs a feature that this release does not support. The message names it."""
 
 
 class PathOutsideTableError(DeltaError):
-    """The log names a file outside the table and outside the allowed roots."""
+    """The log names a file outside the table and outside the allowed roots. `configure(allowed_roots=[...])`
+    allows more folders."""
 
 
 class UnsafeStoreError(DeltaError):
-    """The store replaces an object where put-if-absent must fail, so that commits could be lost."""
+    """The store replaces an object where put-if-absent must fail, so that commits could be lost.
+    `configure(log_stores=...)` with a lock makes it safe."""
 
 
 class SchemaMismatchError(DeltaError, ValueError):
@@ -163,7 +167,8 @@ class ConstraintViolationError(DeltaError, ValueError):
 
 
 class MergeCardinalityError(DeltaError):
-    """Several source rows of a MERGE would change one target row."""
+    """Several source rows of a MERGE would change one target row. The message shows some of them: remove
+    duplicates from the source."""
 
 
 class CommitError(DeltaError):

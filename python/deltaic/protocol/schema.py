@@ -230,7 +230,8 @@ class Schema(Sequence[Field]):
         return result
 
     def distinct(self) -> Schema:
-        """Returns a schema with unique, non-empty names: columns `a`, `a`, `` become `a`, `a_2`, `_2`."""
+        """Returns a schema with unique, non-empty names: two columns `a` and one without a name become
+        `a`, `a_2` and `_2`."""
         if len(self._by_name) == len(self._fields) and "" not in self._by_name:
             return self
         taken, fields = set(self._by_name), list[Field]()
