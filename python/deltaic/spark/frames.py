@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 
-@raises_as_spark()
+@raises_as_spark(advises=False)
 def read(
     spark: Any,
     path: Path,
@@ -167,7 +167,7 @@ def frame_of(spark: Any, rows: Rows) -> DataFrame:
     return spark.createDataFrame(table if table.num_rows else [], schema)
 
 
-@raises_as_spark()
+@raises_as_spark(advises=False)
 def write(df: Any, path: Path | table.DeltaTable, **options: Any) -> None:
     """Writes a DataFrame to a table in one commit. Spark's tasks write the data files.
 

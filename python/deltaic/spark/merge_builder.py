@@ -53,6 +53,11 @@ class DeltaMergeBuilder:
     def __init__(self, start: MergeStart) -> None:
         self._start = start
 
+    def __repr__(self) -> str:
+        count = len(self._start.clauses)
+        clauses = "1 clause" if count == 1 else f"{count} clauses"
+        return f"<DeltaMergeBuilder with {clauses}; not run yet: call execute()>"
+
     def whenMatchedUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
         """Updates a row of the table that a source row matches. Values may use the columns of both rows.
 

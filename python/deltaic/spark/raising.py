@@ -25,6 +25,7 @@ from deltaic.spark.conditions import (
     parameters_of,
     tag_of,
 )
+from deltaic.spark.hints import advise_on_spark
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C = TypeVar("_C", bound=type)
@@ -62,6 +63,8 @@ def raises_as_spark(
     preferred: Mapping[type[DeltaError], str] | None = None,
     instead: Mapping[str, str] | None = None,
     of_predicates: Mapping[str, str] = MappingProxyType({}),
+    *,
+    advises: bool = True,
 ) -> Callable[[_F], _F]:
     """Returns a decorator for public functions on Spark. It makes each DeltaError an instance of a class of
     `pyspark.errors` too, with a condition of delta-spark. The function refuses definitions of tables where
@@ -71,7 +74,9 @@ def raises_as_spark(
     `instead`: condition of delta-spark -> Spark's condition for the same mistake, for statements that Spark
     checks before delta-spark does.
     `of_predicates`: Spark's condition for an expression -> delta-spark's condition for the predicate of this
-    function."""
+    function.
+    `advises`: False for a function with deltaic's own arguments: its errors keep advice such as
+    `schema_mode='merge'`."""
 
     def decorated(function: _F) -> _F:
         @functools.wraps(function)
@@ -83,7 +88,7 @@ def raises_as_spark(
                 name = next(
                     (name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None
                 )
-                make_of_spark(error, name, instead or {}, of_predicates)
+                make_of_spark(error, name, instead or {}, of_predicates, advises=advises)
                 raise
 
         return cast(_F, call)
@@ -120,13 +125,17 @@ def make_of_spark(
     preferred: str | None = None,
     instead: Mapping[str, str] = MappingProxyType({}),
     of_predicates: Mapping[str, str] = MappingProxyType({}),
+    *,
+    advises: bool = True,
 ) -> None:
     """Changes the class of an error to one that also derives from a class of `pyspark.errors`. The object,
     its traceback and its attributes stay. `preferred`: name of the condition that the error gets, None to
-    find it. `instead`, `of_predicates`: as for `raises_as_spark`."""
+    find it. `instead`, `of_predicates`, `advises`: as for `raises_as_spark`."""
     if hasattr(error, "getCondition"):
         return
     description, kind = _described(error, preferred, instead, of_predicates)
+    if advises:
+        advise_on_spark(error)
     error.__dict__[_DESCRIBED] = description
     has_no_class = kind == RUNTIME and (description.condition or "").startswith(_WITHOUT_CLASS)
     error.__class__ = _class_of(type(error), kind, java_error_bases() if has_no_class else ())
