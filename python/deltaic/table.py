@@ -1112,11 +1112,12 @@ def write(
     """Writes rows in one commit, and creates the table if there is none. Commits nothing if nothing changes
     (no new rows that replace none).
 
-    `data`: an object with `__arrow_c_stream__` or `__arrow_c_array__`, a pyarrow dataset, pandas (named
-    levels of the index become columns), Polars, a DuckDB relation, a list of dicts, a dict of columns, an
-    iterable of record batches (may be larger than memory; a reader or generator that was read before is an
-    error), or a Spark DataFrame (its session writes it). A column that the data lacks becomes null, or its
-    default; a partition column without a default is required.
+    `table`: the path or URL of a table, or a DeltaTable.
+    `data`: a pandas DataFrame (named levels of the index become columns), Polars, a DuckDB relation, a
+    pyarrow dataset, any object with `__arrow_c_stream__` or `__arrow_c_array__`, a list of dicts, a dict of
+    columns, or a Spark DataFrame (its session writes it). An iterable of record batches may be larger than
+    memory; a reader or generator that was read before is an error. A column that the data lacks becomes null,
+    or its default; a partition column without a default is required.
 
     `mode`, if the table exists: "error" (the default) raises TableAlreadyExistsError, "ignore" writes
     nothing, "append" adds the rows, "overwrite" replaces all rows (with `where` only the matching rows, and

@@ -42,9 +42,9 @@ class DocumentWriter(ManifestWriter):
     """Makes the document of a version from that of an earlier one, `base`, and writes the manifests that it
     refers to.
 
-    In two cases the base is ignored, and the history starts again: if it has another location, as the table
-    was moved or copied and the base has the old paths, and if it has a later version of the format, as
-    readers of version 2 do not know the deletion vectors of version 3."""
+    In two cases the base is ignored, and the history starts again. If the base has another location, the
+    table was moved or copied, and the base has the old paths. If the base has a later version of the format,
+    it may name deletion vectors of version 3, which readers of version 2 do not know."""
 
     def __init__(self, snapshot: Snapshot, base: dict[str, Any] | None) -> None:
         super().__init__(snapshot)

@@ -24,9 +24,10 @@ def check_unused(
     clustering: Iterable[Sequence[str]] = (),
     widened: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Raises InvalidArgumentError if a field cannot be renamed, dropped or get another type: a constraint, an
-    invariant or a generated column contains its name, even as the name of another column's field, or uses a
-    struct that has the field as a whole (`hash(s)` for `s.x`), or the table is clustered by it.
+    """Raises InvalidArgumentError if a field cannot be renamed, dropped or get another type. The reason is
+    that the table is clustered by the field, or that a constraint, an invariant or a generated column
+    contains its name (even as the name of another column's field) or uses a struct as a whole that has the
+    field (`hash(s)` for `s.x`).
 
     `clustering`: physical paths of the clustering columns.
     `widened`: values of the error for a write that gives the field a wider type, such as `expected`."""

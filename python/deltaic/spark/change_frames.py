@@ -23,9 +23,9 @@ from deltaic.sql_text import quote_name
 
 def read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions) -> Any:
     """Returns the rows of a change feed. As in delta-spark, a range that ends after the newest version ends
-    with the newest version, and the DataFrame of such a range, or of one without an end, follows the table:
-    each query over it reads up to the version that is the newest when the query is planned. On the public
-    path it ends with the version that is the newest now."""
+    with the newest version. The DataFrame of such a range, or of one without an end, follows the table: each
+    query over it reads up to the version that is the newest when the query is planned. On the public path the
+    range ends with the version that is the newest now."""
     start, end = (
         None if text is None else timestamp_of(spark, lit(text))
         for text in (changes.starting_timestamp, changes.ending_timestamp)

@@ -69,8 +69,8 @@ _FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
 def column_name(node: exp.Expr) -> str:
     """Returns the name of a column of a SELECT without an alias.
 
-    The tree must have been translated: translation leaves what a name depends on besides the text in the
-    `meta` of nodes: `types`, the types of operands; `outer`, the columns of the outer query that a subquery
+    The tree must have been translated. The translation puts into the `meta` of nodes what a name depends on
+    besides the text: `types`, the types of operands; `outer`, the columns of the outer query that a subquery
     reads; `shown`, the text of a path; `key`, the last part of a path into a variant."""
     while isinstance(node, exp.Paren):
         node = node.this

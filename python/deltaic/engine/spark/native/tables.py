@@ -94,9 +94,9 @@ class TableLeaf:
     """The Python side of `TableFiles` of `leaf_classes`. `frame`: the DataFrame of `rows.snapshot`, or
     None.
 
-    The plans of the last version are cached for the next queries that read the same version: the first plan
-    for the first scan of a query, the second one for its second scan, and so on, as each scan of a query
-    needs columns with expression ids of their own."""
+    The plans of the last version are cached for the next queries that read the same version. Each scan of a
+    query needs columns with expression ids of their own, so the first plan is for the first scan of a query,
+    the second plan for its second scan, and so on."""
 
     def __init__(self, jvm: Jvm, rows: TableRows, frame: Any) -> None:
         self._jvm, self._rows = jvm, rows
