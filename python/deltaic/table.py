@@ -624,7 +624,7 @@ class DeltaTable(metaclass=ExplainedNames):
 
         `set`: a dict from column (fields of structs dotted) to its new value. A string is an SQL expression
         over the old row, any other value a literal. A literal string is quoted as in SQL, `"'Oslo'"`, or is
-        `deltaic.lit("Oslo")`.
+        `deltaic.lit("Oslo")`. An empty dict writes the rows again as they are.
         `where` (str): a condition in Spark's SQL dialect. Both may have subqueries, as in `delete`.
         `casting`: "strict" (the default) fails if a value does not fit the column's type, "try" makes it
         null.

@@ -55,15 +55,13 @@ def as_sql(value: Any) -> str | Expression:
 
 
 def check_assignments(values: object) -> None:
-    """Raises InvalidTypeError for anything but a mapping, and InvalidArgumentError for an empty one."""
+    """Raises InvalidTypeError for anything but a mapping."""
     if not isinstance(values, Mapping):
         raise InvalidTypeError(
             "assignments must be a mapping of columns to expressions",
             found=shown(values),
             expected="{'column': 'SQL'}",
         )
-    if not values:
-        raise InvalidArgumentError("nothing is assigned", expected="at least one column")
 
 
 class Assignments:

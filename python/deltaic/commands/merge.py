@@ -209,6 +209,8 @@ class Merge:
 
 def _mapping(values: Mapping[str, Any]) -> Mapping[str, Any]:
     check_assignments(values)
+    if not values:
+        raise InvalidArgumentError("nothing is assigned", expected="at least one column")
     return dict(values)
 
 

@@ -53,8 +53,9 @@ def update(
     alias: str | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
     """Updates the rows for which `where` is true; without it all rows. Expressions read the old row, under
-    `alias`. If no row matches, only application transactions are committed. A value that does not fit its
-    column is a SchemaMismatchError; with casting="try" it becomes null."""
+    `alias`. An empty `set` writes the rows again as they are, as in delta-spark. If no row matches, only
+    application transactions are committed. A value that does not fit its column is a SchemaMismatchError;
+    with casting="try" it becomes null."""
     check_casting(casting)
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
