@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from deltaic.errors import UnsupportedFeatureError
 
@@ -80,6 +81,59 @@ def test_views_of_some_columns_take_no_merge(viewed: Any) -> None:
 def test_other_views_are_refused(viewed: Any, query: str) -> None:
     viewed.sql(f"CREATE TEMPORARY VIEW vv_view AS {query}")
     for change in ("DELETE FROM vv_view", "UPDATE vv_view SET id = 1", MERGE.format(v="vv_view")):
-        with pytest.raises(UnsupportedFeatureError, match="of a view; found `vv_view`"):
+        with pytest.raises(UnsupportedFeatureError, match=r"of a view.*; found `vv_view`"):
             viewed.sql(change)
     assert len(left(viewed)) == 4
+
+
+@pytest.mark.parametrize(
+    ("query", "condition", "parameters"),
+    [
+        ("SELECT id FROM vv_base WHERE id > 1", "DELTA_UNEXPECTED_PARTIAL_SCAN", {"path"}),
+        (
+            "SELECT * FROM vv_base VERSION AS OF 1",
+            "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION",
+            {"historicalVersion": "1"},
+        ),
+        ("SELECT * FROM vv_base LIMIT 1", "DELTA_UNSUPPORTED_SOURCE", {"operation": "DELETE"}),
+        ("SELECT count(*) AS id FROM vv_base", "DELTA_UNSUPPORTED_SOURCE", {"operation": "DELETE"}),
+        ("SELECT x.id FROM vv_base x JOIN vv_base y USING (id)", "DELTA_UNSUPPORTED_SOURCE", {"operation"}),
+        ("SELECT *, id AS k FROM vv_base", "DELTA_CANNOT_RESOLVE_COLUMN", {"columnName": "k"}),
+        ("SELECT id + 1 AS id FROM vv_base", "DELTA_OPERATION_ON_VIEW_NOT_ALLOWED", set()),
+    ],
+)
+def test_the_condition_names_what_the_view_has(
+    viewed: Any, query: str, condition: str, parameters: set[str] | dict[str, str]
+) -> None:
+    viewed.sql(f"CREATE TEMPORARY VIEW vv_view AS {query}")
+    with pytest.raises(AnalysisException) as caught:
+        viewed.sql("DELETE FROM vv_view WHERE id = 1")
+    assert caught.value.getCondition() == condition
+    given = caught.value.getMessageParameters() or {}
+    wanted = (
+        parameters.items() if isinstance(parameters, dict) else ((name, given[name]) for name in parameters)
+    )
+    assert dict(wanted).items() <= given.items()
+    with pytest.raises(AnalysisException) as caught:
+        viewed.sql("INSERT INTO vv_view SELECT * FROM vv_view")
+    assert caught.value.getCondition() == "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+    assert caught.value.getMessageParameters() == {"viewName": "`vv_view`", "operation": "INSERT"}
+
+
+def test_a_view_with_other_columns_of_a_table_with_generated_ones(viewed: Any) -> None:
+    viewed.sql("DROP TABLE vv_base")
+    viewed.sql("CREATE TABLE vv_base (id INT, more INT GENERATED ALWAYS AS (id + 1)) USING delta")
+    viewed.sql("CREATE TEMPORARY VIEW vv_view AS SELECT id AS k, more FROM vv_base")
+    with pytest.raises(AnalysisException) as caught:
+        viewed.sql("UPDATE vv_view SET k = 1")
+    condition = "DELTA_OPERATION_ON_TEMP_VIEW_WITH_GENERATED_COLS_NOT_SUPPORTED"
+    assert (caught.value.getCondition(), caught.value.getMessageParameters()) == (
+        condition,
+        {"operation": "UPDATE"},
+    )
+
+
+def test_names_of_columns_may_differ_in_case(viewed: Any) -> None:
+    viewed.sql("CREATE TEMPORARY VIEW vv_view AS SELECT ID, Name FROM vv_base")
+    viewed.sql(MERGE.format(v="vv_view"))
+    assert [row[0] for row in left(viewed)] == [1, 2, 4]

@@ -227,6 +227,19 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         parameters={"historicalVersion": "version"},
     ),
+    Condition("DELTA_UNEXPECTED_PARTIAL_SCAN", "KD00A", ANALYSIS, parameters={"path": "path"}),
+    Condition(
+        "DELTA_CANNOT_RESOLVE_COLUMN",
+        "42703",
+        ANALYSIS,
+        parameters={"columnName": "column", "schema": "%schema"},
+    ),
+    Condition(
+        "DELTA_OPERATION_ON_TEMP_VIEW_WITH_GENERATED_COLS_NOT_SUPPORTED",
+        "0A000",
+        ANALYSIS,
+        parameters={"operation": "operation"},
+    ),
     Condition(
         "DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF",
         "0AKDC",

@@ -16,6 +16,7 @@ from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows, syncs_
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
+from deltaic.spark.view_targets import no_change_of_view
 from deltaic.spark.views import is_known, is_temporary, no_such_table
 from deltaic.sql.names import Name
 from deltaic.sql.statement import CHANGES_ROWS, run
@@ -29,8 +30,8 @@ _FIND_NO_FILES = {"RESTORE", "DESCRIBE HISTORY"}
 _OF_TABLES_ALONE = {"ALTER", "DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE", "REORG"}
 """First words of statements for which Spark looks the table up, and refuses a view."""
 _NO_TABLE = re.compile(
-    r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"
-    r" delta(ic)?\b"
+    r"Unexpected table relation|UNSUPPORTED_INSERT\.RDD_BASED|Table `(delta(ic)?|unknown)` does not support"
+    r"|Table does not support [\w ]+: delta(ic)?\b"
 )
 """Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
 _AT_VERSION = re.compile(r"(/.+)@v(\d+)", re.IGNORECASE)
@@ -167,12 +168,8 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
             raise UnsupportedFeatureError(
                 f"Spark cannot run {words} for a Delta table", expected="a statement of Delta tables"
             ).with_values(operation=words) from error
-        if first in CHANGES and _NO_TABLE.search(str(error)):
-            raise UnsupportedFeatureError(
-                f"{first} of a view",
-                found=str(target),
-                expected="delta.`path`, or a temporary view of a whole Delta table",
-            ) from error
+        if first in CHANGES and target is not None and _NO_TABLE.search(str(error)):
+            raise no_change_of_view(spark, first, target) from error
         raise
 
 

@@ -235,7 +235,8 @@ def _path_in_plan(spark: Any, name: Name, *, whole: bool) -> str | None:
     from deltaic.spark.frames import newest_snapshot
 
     path, columns = table
-    is_whole = columns == [column.name for column in newest_snapshot(spark, path, {}).schema]
+    own = [column.name.lower() for column in newest_snapshot(spark, path, {}).schema]
+    is_whole = [column.lower() for column in columns] == own
     return path if is_whole == whole else None
 
 

@@ -6,12 +6,18 @@ Spark 4.1 to 4.3 have these interfaces under the same names. Spark Connect has n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-TABLE_KEY = "deltaic table "
-"""Beginning of the text of the file index (`TableFiles` of `leaf_classes`) of a table's rows. The index of a
-change feed's rows has another one."""
+_KEY_START = "deltaic "
+"""Beginning of the text of the file index (`TableFiles` of `leaf_classes`) of rows of a table or of a change
+feed."""
+TABLE_KEY = f"{_KEY_START}table "
+"""Beginning of that text for rows of a table."""
+_AT_VERSION = re.compile(r" [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} (\d+) ")
+"""Matches the table's id and the version in that text, for rows of one version."""
 _CATALOG, _CLASSES = "_deltaic_session_catalog", "_deltaic_java_classes"
 
 
@@ -79,15 +85,61 @@ def followed_table(frame: Any) -> tuple[str, list[str]] | None:
             sources = {each.exprId().id(): _source_of(each) for each in _items(plan.projectList())}
             ids = [sources.get(each) for each in ids]
         plan = plan.child()
+    if not _index_key(plan).startswith(TABLE_KEY):
+        return None
+    location = _location(plan)
+    own_names = {each.exprId().id(): str(each.name()) for each in _items(plan.output())}
+    followed = [own_names.get(each) for each in ids]
+    if (
+        not location
+        or None in followed
+        or any(name.lower() != str(own).lower() for name, own in zip(names, followed, strict=True))
+    ):
+        return None
+    return location, names
+
+
+@dataclass(frozen=True)
+class ViewedTable:
+    """The Delta table whose rows a view shows, without joining, grouping, sorting or limiting them.
+    `location`: "" for a table at a version. `version`: None for the newest one. `is_filtered`: True if a
+    condition leaves out rows."""
+
+    location: str
+    version: str | None
+    is_filtered: bool
+
+
+def viewed_table(frame: Any) -> ViewedTable | None:
+    """Returns the table of a view that has only columns and conditions, None for any other query."""
+    plan, is_filtered = analyzed_plan(frame), False
+    while plan.nodeName() in ("SubqueryAlias", "View", "Project", "Filter"):
+        is_filtered |= plan.nodeName() == "Filter"
+        plan = plan.child()
+    key = _index_key(plan)
+    if not key.startswith(TABLE_KEY):
+        return None
+    at_version = None if (location := _location(plan)) else _AT_VERSION.search(key)
+    return ViewedTable(location, None if at_version is None else at_version[1], is_filtered)
+
+
+def reads_delta(frame: Any) -> bool:
+    """True if a DataFrame reads a Delta table, or the changes of one."""
+    return any(
+        _index_key(leaf).startswith(_KEY_START) for leaf in _items(analyzed_plan(frame).collectLeaves())
+    )
+
+
+def _index_key(plan: Any) -> str:
+    """Returns the text of the file index that a leaf of a plan reads, "" for any other plan."""
     relation = plan.relation() if plan.nodeName() == "LogicalRelation" else None
     if relation is None or relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return None
-    if not str(relation.location().toString()).startswith(TABLE_KEY):
-        return None
-    location = str(relation.location().rootPaths().mkString("\0"))
-    own_names = {each.exprId().id(): str(each.name()) for each in _items(plan.output())}
-    follows = bool(location) and names == [own_names.get(each) for each in ids]
-    return (location, names) if follows else None
+        return ""
+    return str(relation.location().toString())
+
+
+def _location(plan: Any) -> str:
+    return str(plan.relation().location().rootPaths().mkString("\0"))
 
 
 def _items(sequence: Any) -> list[Any]:
