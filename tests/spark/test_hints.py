@@ -44,6 +44,13 @@ def test_calls_advise_their_own_arguments(session: Any, tmp_path: Path) -> None:
         deltaic.spark.write(other, str(tmp_path / "t"), mode="append")
 
 
+def test_a_table_by_name_needs_an_enabled_session() -> None:
+    from deltaic.spark.options import ReadOptions
+
+    with pytest.raises(InvalidArgumentError, match=r"or deltaic\.spark\.enable\(spark\) for tables by name"):
+        ReadOptions.of({})
+
+
 def test_a_merge_says_that_it_has_not_run(session: Any, tmp_path: Path) -> None:
     deltaic.write(tmp_path / "t", {"id": [1]})
     merge = DeltaTable.forPath(session, str(tmp_path / "t")).merge(session.range(1).alias("s"), "true")

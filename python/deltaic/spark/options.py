@@ -384,7 +384,9 @@ class _OptionReader:
         path = self.text("path")
         if self.text("paths") is not None or not path:
             raise InvalidArgumentError(
-                "a Delta table has exactly one path", found=repr(path), expected="load(path), or save(path)"
+                "a Delta table has exactly one path",
+                found=repr(path),
+                expected="load(path), save(path), or deltaic.spark.enable(spark) for tables by name",
             )
         return path
 
