@@ -50,11 +50,12 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
     # parquet.name is a table if the catalog has it, in a schema called `parquet`
     if may_be_path and (is_absolute(name.parts[1]) or not is_in_catalog(spark, name.parts)):
         return False
-    if (path := path_of(spark, name)) is not None:
+    path = path_of(spark, name)
+    if path is not None and (name.path is None or DeltaTable.exists(path)):
         with lost_table(spark, name.parts):
             DeltaTable(path, spark=spark)
         return True
-    table = other_table(spark, name.parts)
+    table = None if path is not None else other_table(spark, name.parts)
     if table is None:
         _refuse_path(name)
         raise no_such_table(
