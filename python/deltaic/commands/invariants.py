@@ -1,5 +1,5 @@
 """Conditions that every new row must satisfy: CHECK constraints, column invariants, the lengths of CHAR and
-VARCHAR, and the condition of an overwrite. The writer of files checks NOT NULL, except of the
+VARCHAR, and the condition of an overwrite. The writer of files checks NOT NULL, except in the
 fields of null structs.
 
 Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column
