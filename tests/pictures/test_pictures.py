@@ -412,3 +412,6 @@ def test_html_for_notebooks(table: deltaic.DeltaTable, tmp_path: Path) -> None:
     assert json.dumps([entry["version"] for entry in history]) == "[5, 4, 3, 2, 1, 0]"
     report = table.scan(where="whole = 1").explain()._repr_html_()
     assert "6 in the table" in report
+    two = deltaic.sql("SELECT 1 AS number, 'a' AS text")._repr_html_()
+    assert '<th>number</th><th style="text-align: left">text</th>' in two
+    assert '<td>1</td><td style="text-align: left">a</td>' in two
