@@ -74,9 +74,9 @@ class Sizes:
         heading = f"version {files.version}: {reading}{len(files):,} {noun}{' read' if reading else ''}"
         body.append(label(left, top - 22, heading, class_="panel"))
         marked = int((files.deleted > 0).sum())
-        deleted = (
-            f"{files.deleted.sum():,.0f} rows deleted in {marked:,} of them" if marked else "no deleted rows"
-        )
+        count = files.deleted.sum()
+        deleted = f"{count:,.0f} {'row' if count == 1 else 'rows'} deleted" if marked else "no deleted rows"
+        deleted += f" in {marked:,} of them" if marked and len(files) > 1 else ""
         target = "" if self.target <= most else f"; target {readable_size(self.target)}"
         about = f"{readable_size(int(files.sizes.sum()))}, {deleted}{target}"
         body.append(label(left, top - 7, about, width=_WIDTH + 60))
