@@ -4,6 +4,7 @@ DeltaSourceSuite, DeltaSourceDeletionVectorsSuite and DeltaCDCStreamSuite."""
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,40 @@ def test_rows_are_pruned_and_grouped(collector: Collector, tmp_path: Path) -> No
     )
     query.trigger(availableNow=True).start().awaitTermination(60)
     assert counts[-1] == {0: 1, 1: 2}
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_no_row_of_the_snapshot_is_late_with_event_time_order(
+    session: Any, tmp_path: Path, ordered: bool
+) -> None:
+    """Each file has an older time than the file before. Without the option, a batch per file makes the last
+    ones late; with it, only the commits after the snapshot can be."""
+    times = [datetime(2026, 1, day, tzinfo=UTC) for day in (5, 4, 3, 2)]
+    for time in times:
+        deltaic.write(tmp_path / "t", pa.table({"time": [time]}), mode="append")
+    found: list[int] = []
+
+    def run() -> list[dict[str, int]]:
+        found.clear()
+        reader = session.readStream.format("delta").option("maxFilesPerTrigger", 1)
+        frame = reader.option("withEventTimeOrder", ordered).load(str(tmp_path / "t"))
+        unique = (
+            frame.withWatermark("time", "0 seconds").dropDuplicates(["time"]).selectExpr("day(time) AS d")
+        )
+        writer = unique.writeStream.option("checkpointLocation", str(tmp_path / "c"))
+        query = writer.foreachBatch(lambda batch, _: found.extend(row.d for row in batch.collect()))
+        query = query.trigger(availableNow=True).start()
+        query.awaitTermination(60)
+        return [dict(each) for each in query.recentProgress]
+
+    progress = run()
+    assert sorted(found) == ([2, 3, 4, 5] if ordered else [4, 5])
+    assert max(each["numInputRows"] for each in progress) == (4 if ordered else 1)
+    for day in (6, 7):
+        more = pa.table({"time": [datetime(2026, 1, day, tzinfo=UTC)]})
+        deltaic.write(tmp_path / "t", more, mode="append")
+    assert max(each["numInputRows"] for each in run()) == 1
+    assert found == [6, 7]
 
 
 @pytest.mark.parametrize("way", ["native", "public"])

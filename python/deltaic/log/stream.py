@@ -68,6 +68,8 @@ class StreamOptions:
         or the first version (int) or time (datetime) whose commits are read.
     `changes`: True to read the change data feed.
     `max_files`, `max_bytes`: limits of a batch, which has at least one file.
+    `with_event_time_order`: True to read the initial snapshot in one batch, whatever the limits are. No row
+        of it is late for a watermark then, because a watermark moves only between batches.
     `ignore_deletes`: True to skip commits that only remove files.
     `ignore_changes`: True to return all rows of added files for commits that also remove files.
     `skip_change_commits`: True to skip commits that remove files.
@@ -83,6 +85,7 @@ class StreamOptions:
     changes: bool = False
     max_files: int | None = None
     max_bytes: int | None = None
+    with_event_time_order: bool = False
     ignore_deletes: bool = False
     ignore_changes: bool = False
     skip_change_commits: bool = False
@@ -295,6 +298,8 @@ class TableStream:
                 return replace(at, index=AFTER_METADATA_CHANGE)
             if at.index == AFTER_METADATA_CHANGE:
                 self.commit(at)  # the query may have died before it did this
+        if at.initial and self.options.with_event_time_order:
+            return StreamOffset(self.table_id, at.version + 1)
         room = _Room(limits)
         if at.initial:
             files = self._initial_files(at.version)

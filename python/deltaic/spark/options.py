@@ -69,9 +69,8 @@ _STREAM_FLAGS = {
     "ignore_deletes": "ignoreDeletes",
     "ignore_changes": "ignoreChanges",
     "skip_change_commits": "skipChangeCommits",
+    "with_event_time_order": "withEventTimeOrder",
 }
-_IGNORED_STREAM_OPTIONS = ("withEventTimeOrder",)
-"""Options of streams that are accepted and have no effect, as in the open-source delta-spark."""
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
 log = logging.getLogger("deltaic.spark")
 _WRITER_OPTIONS = ("mergeSchema", "overwriteSchema")
@@ -207,8 +206,6 @@ class StreamReadOptions:
             reader.flag("failOnDataLoss") is False,
         )
         changes = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
-        for name in _IGNORED_STREAM_OPTIONS:
-            reader.text(name)
         stream = StreamOptions(
             start="earliest" if start is None else start,
             changes=any(changes),
