@@ -476,3 +476,30 @@ def test_own_rows_that_change_meanwhile_are_a_conflict(session: Any, tmp_path: P
     with pytest.raises(ConcurrentAppendException):
         frame.toDF("id").write.format("delta").mode("append").save(path)
     assert sorted(DeltaTable(path).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+
+
+def test_intervals_are_written_as_text(session: Any, tmp_path: Path) -> None:
+    """No table can store an interval, but a string column takes its text, as in delta-spark."""
+    table = f"delta.`{tmp_path}`"
+    session.sql(f"CREATE TABLE {table} (id INT, text STRING, s STRUCT<x: STRING>) USING delta")
+    session.sql(
+        f"INSERT INTO {table} SELECT 1, DATE'2026-01-03' - DATE'2026-01-01',"
+        " named_struct('x', INTERVAL 3 MONTH)"
+    )
+    session.sql(f"UPDATE {table} SET text = INTERVAL '1:30' HOUR TO MINUTE, s.x = id * INTERVAL 1 DAY")
+    session.sql(
+        f"MERGE INTO {table} t USING (SELECT 2 AS id, make_interval(1, 2) AS text, struct(INTERVAL 90 SECOND)"
+        " AS s) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, text) VALUES (s.id, s.text)"
+    )
+    rows = session.sql(f"SELECT id, text, s.x FROM {table} ORDER BY id").collect()
+    assert list(map(tuple, rows)) == [
+        (1, "INTERVAL '01:30' HOUR TO MINUTE", "INTERVAL '1 00:00:00' DAY TO SECOND"),
+        (2, "1 years 2 months", None),
+    ]
+    for change in (
+        f"CREATE OR REPLACE TABLE {table} USING delta AS SELECT 1 AS id, array(INTERVAL 1 DAY) AS text",
+        f"INSERT WITH SCHEMA EVOLUTION INTO {table} SELECT 3, 'x', NULL, INTERVAL 1 DAY AS more",
+    ):
+        with pytest.raises(UnsupportedFeatureError, match="the type 'interval day' is not supported"):
+            session.sql(change)
+    assert DeltaTable(tmp_path).version == 3

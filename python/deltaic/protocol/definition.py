@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol import (
     change_feed,
     clustering,
@@ -46,7 +46,16 @@ from deltaic.protocol.properties import (
     canonical_name,
     request,
 )
-from deltaic.protocol.schema import Field, Schema, Struct, path_text, primitive_types, type_name, walk
+from deltaic.protocol.schema import (
+    Field,
+    ResultType,
+    Schema,
+    Struct,
+    path_text,
+    primitive_types,
+    type_name,
+    walk,
+)
 from deltaic.protocol.versions import (
     check_addable,
     check_upgrade,
@@ -381,6 +390,12 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
             "every column holds nothing but nulls, so no type is known", found=", ".join(schema.names)
         )
     for path, item in walk(schema):
+        types = primitive_types(item.type)
+        if (shown := next((each for each in types if isinstance(each, ResultType)), None)) is not None:
+            message, where = f"the type {str(shown)!r} is not supported", path_text(path)
+            raise UnsupportedFeatureError(
+                message, where=where, found=repr(str(shown)), expected="another type"
+            )
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1)
         if path not in current and untyped:
             raise InvalidArgumentError(

@@ -12,7 +12,17 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.column_mapping import ID as COLUMN_ID
 from deltaic.protocol.column_mapping import map_fields, physical_name
 from deltaic.protocol.evolution import nullable_everywhere
-from deltaic.protocol.schema import CHAR_TYPES, USER_TYPES, DataType, Field, Schema, Struct, user_types_of
+from deltaic.protocol.schema import (
+    CHAR_TYPES,
+    USER_TYPES,
+    DataType,
+    Field,
+    ResultType,
+    Schema,
+    Struct,
+    user_types_of,
+)
+from deltaic.protocol.schema_parser import type_from_json
 from deltaic.spark_sql.char_types import has_char
 
 _GEOGRAPHY = re.compile(r'("geography\([^()",]+, )(\w+)\)"')
@@ -71,10 +81,26 @@ def described(frame: Any) -> Schema:
             found=collated[2],
             expected="STRING COLLATE UTF8_BINARY, by a cast",
         )
+    fields = _with_intervals(text) if '"interval' in text else Schema.from_json(text)
     return Schema(
-        _each(field, lambda item: item.with_(metadata=users_metadata(item.metadata)))
-        for field in Schema.from_json(text)
+        _each(field, lambda item: item.with_(metadata=users_metadata(item.metadata))) for field in fields
     )
+
+
+def _with_intervals(text: str) -> Iterable[Field]:
+    """Parses Spark's JSON of a schema with intervals, which no table can store: they are a ResultType."""
+
+    def typed(item: dict[str, Any]) -> dict[str, Any]:
+        intervals = {
+            key: ResultType(item[key])
+            for key in ("type", "elementType", "keyType", "valueType")
+            if str(item.get(key, "")).startswith("interval")
+        }
+        return {**item, **intervals}
+
+    schema = type_from_json(json.loads(text, object_hook=typed))
+    assert isinstance(schema, Struct)
+    return schema.fields
 
 
 _INTERNAL = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.field.id", "parquet.field.nested.ids"})
