@@ -82,7 +82,7 @@ def test_a_limit_changes_with_a_restart(
     assert collector.run(tmp_path / "t", **second) == batches
 
 
-@pytest.mark.parametrize("value", [0, -1, "string"])
+@pytest.mark.parametrize("value", [0, -1, "string", 10**20])
 @pytest.mark.parametrize("name", ["maxFilesPerTrigger", "maxBytesPerTrigger"])
 def test_a_limit_is_a_positive_number(session: Any, tmp_path: Path, name: str, value: Any) -> None:
     """DeltaSourceSuite: "maxFilesPerTrigger: invalid parameter", "maxBytesPerTrigger: invalid parameter"."""

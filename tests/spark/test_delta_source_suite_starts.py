@@ -54,7 +54,7 @@ def test_a_version_that_cannot_be_the_start(session: Any, tmp_path: Path) -> Non
     """DeltaSourceSuite: "startingVersion". Version 1 alone cannot be read after version 0 is gone, but its
     commit can."""
     table = appended(tmp_path / "t", 2)
-    for value in ("-1", "foo"):
+    for value in ("-1", "foo", " 1", "LATEST", str(2**63)):
         with pytest.raises(InvalidArgumentError, match="startingVersion") as raised:
             session.readStream.format("delta").option("startingVersion", value).load(str(tmp_path / "t"))
         error: Any = raised.value

@@ -24,6 +24,7 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY
 from deltaic.protocol.schema import path_text
+from deltaic.protocol.values import INT64_MAX
 from deltaic.spark.replacements import replacement_of
 from deltaic.sql.pinned_paths import travelled
 from deltaic.sql.tokens import Reader
@@ -72,6 +73,8 @@ _STREAM_FLAGS = {
     "with_event_time_order": "withEventTimeOrder",
 }
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
+_INT32_MAX = 2**31 - 1
+"""Maximum of the options that delta-spark reads as 32-bit numbers; a larger value is an error."""
 log = logging.getLogger("deltaic.spark")
 _WRITER_OPTIONS = ("mergeSchema", "overwriteSchema")
 """Options of writers that jobs also set on readers. They have no effect on reads, as in delta-spark."""
@@ -209,7 +212,7 @@ class StreamReadOptions:
         stream = StreamOptions(
             start="earliest" if start is None else start,
             changes=any(changes),
-            max_files=reader.whole("maxFilesPerTrigger", least=1),
+            max_files=reader.whole("maxFilesPerTrigger", least=1, most=_INT32_MAX),
             max_bytes=reader.size("maxBytesPerTrigger"),
             exclude_regex=reader.pattern("excludeRegex"),
             fail_on_data_loss=not loses,
@@ -259,9 +262,9 @@ def _start(reader: _OptionReader) -> Literal["latest"] | int | None:
     text = reader.text("startingVersion")
     if text is None:
         return None
-    if text.strip().lower() == "latest":
+    if text == "latest":
         return "latest"
-    if not text.strip().isdecimal():
+    if not text.isdecimal() or int(text) > INT64_MAX:
         raise InvalidArgumentError(
             "the option startingVersion is invalid",
             found=repr(text),
@@ -401,13 +404,14 @@ class _OptionReader:
             raise error.with_values(explain=f"must be {' or '.join(map(repr, shown))}")
         return None if value is None else value.lower()
 
-    def whole(self, name: str, *, least: int = 0) -> int | None:
+    def whole(self, name: str, *, least: int = 0, most: int = INT64_MAX) -> int | None:
         value = self.text(name)
-        if value is not None and (not value.strip().isdecimal() or int(value) < least):
+        if value is not None and not (value.strip().isdecimal() and least <= int(value) <= most):
             raise InvalidArgumentError(
                 f"the option {name} has an invalid value",
                 found=repr(value),
-                expected=f"a whole number, at least {least}",
+                expected=f"a whole number, at least {least}"
+                + (f", at most {most}" if most < INT64_MAX else ""),
             )
         return None if value is None else int(value)
 
@@ -415,13 +419,14 @@ class _OptionReader:
         """Reads a number of bytes as Spark does: `1g` is 1,073,741,824."""
         value = self.text(name)
         match = None if value is None else _SIZE.fullmatch(value)
-        if value is not None and (match is None or int(match[1]) < 1):
+        size = 0 if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
+        if value is not None and not 1 <= size <= INT64_MAX:
             raise InvalidArgumentError(
                 f"the option {name} has an invalid value",
                 found=repr(value),
                 expected="a number of bytes, at least 1, such as 10m",
             )
-        return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
+        return None if value is None else size
 
     def pattern(self, name: str) -> str | None:
         """Reads a regular expression."""
