@@ -23,6 +23,7 @@ import deltaic
 from deltaic import DeltaTable, TailBatch
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log.history import moment
+from deltaic.log.stream import StreamOptions, TableStream
 from deltaic.log.stream_offset import StreamOffset
 from single_rows import VECTORS, appended, rows
 
@@ -294,6 +295,29 @@ def test_changes_come_with_the_snapshot_as_inserts(tmp_path: Path, mapping: str)
     assert sorted(
         map(repr, table.tail(start=2, changes=True, poll=None).__next__().rows.to_pylist())
     ) == sorted(map(repr, whole))
+
+
+def test_changes_continue_after_a_batch_of_delta_spark(tmp_path: Path) -> None:
+    """delta-spark ends a batch that ends with an UPDATE at the number of the commit's last file, not at the
+    next version."""
+    properties = {"delta.enableChangeDataFeed": True}
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"id": [1, 2], "p": [1, 2]}), partition_by="p", properties=properties
+    )
+    table.update({"id": "id + 10"}, "true")
+    deltaic.write(table, pa.table({"id": [3], "p": [3]}), mode="append")
+    change_files = list((tmp_path / "t" / "_change_data").rglob("*.parquet"))
+    assert len(change_files) == 2
+    end = StreamOffset(table.metadata.id, 1, len(change_files) - 1)
+    assert ids(table.tail(offset=end.json(), changes=True, poll=None)) == [[3]]
+    stream = TableStream(DeltaTable(tmp_path / "t")._snapshot, StreamOptions(changes=True))
+    files = stream.batch(StreamOffset(table.metadata.id, 1), end)
+    assert files.recorded is not None
+    assert files.recorded.num_rows == len(change_files)
+    within = StreamOffset(table.metadata.id, 1, 0)
+    for wrong in (lambda: stream.next(within, None), lambda: stream.batch(within, end)):
+        with pytest.raises(InvalidArgumentError, match="the offset is within a commit"):
+            wrong()
 
 
 def test_a_table_without_the_feed_has_no_changes(tmp_path: Path) -> None:

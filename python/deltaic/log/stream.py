@@ -31,6 +31,7 @@ from deltaic.log.schema_log import (
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.segment import newest as newest_listing
 from deltaic.log.snapshot import Snapshot
+from deltaic.log.stream_limits import BatchRoom, Limits
 from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
 from deltaic.protocol import change_feed, features
 from deltaic.protocol.actions import Metadata, Protocol
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 else:
     from deltaic.deferred import pyarrow as pa
 
-MAX_FILES = 1000
-"""Maximum number of files in a batch if neither `max_files` nor `max_bytes` is set."""
 KEPT_FILES = 100_000
 """Maximum number of files of parsed commits that are cached between planning a batch and reading it. Commits
 beyond it are read again."""
@@ -125,57 +124,6 @@ class StreamOptions:
     @property
     def limits(self) -> Limits:
         return Limits(self.max_files, self.max_bytes)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Maximum files and bytes of a batch; None for both: MAX_FILES files."""
-
-    files: int | None = None
-    bytes: int | None = None
-
-
-class _Room:
-    """Remaining files and bytes of a batch. A file is taken while anything remains, so that a file larger
-    than the limit is read, too."""
-
-    def __init__(self, limits: Limits | None) -> None:
-        self._files = None if limits is None else limits.files
-        self._bytes = None if limits is None else limits.bytes
-        if limits is not None and limits.files is None and limits.bytes is None:
-            self._files = MAX_FILES
-        self._is_empty = True
-
-    @property
-    def is_full(self) -> bool:
-        return any(left is not None and left <= 0 for left in (self._files, self._bytes))
-
-    def take(self, files: pa.Table) -> int:
-        """Takes as many of the files as fit, from the first one on. Returns their number."""
-        import numpy as np
-
-        if self.is_full:
-            return 0
-        sizes = files["size"].fill_null(0).to_numpy()
-        before = np.concatenate(([0], np.cumsum(sizes)))
-        count = len(sizes) if self._files is None else min(len(sizes), self._files)
-        if self._bytes is not None:
-            count = min(count, int(np.searchsorted(before[:-1], self._bytes, side="left")))
-        self._use(count, int(before[count]))
-        return count
-
-    def take_all(self, count: int, size: int) -> bool:
-        """Takes all of the files or none; True if they fit. They always fit into an empty batch."""
-        fits = (self._files is None or count <= self._files) and (self._bytes is None or size <= self._bytes)
-        if not fits and not self._is_empty:
-            return False
-        self._use(count, size)
-        return True
-
-    def _use(self, count: int, size: int) -> None:
-        self._is_empty = self._is_empty and not count
-        self._files = None if self._files is None else self._files - count
-        self._bytes = None if self._bytes is None else self._bytes - size
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +248,7 @@ class TableStream:
                 self.commit(at)  # the query may have died before it did this
         if at.initial and self.options.with_event_time_order:
             return StreamOffset(self.table_id, at.version + 1)
-        room = _Room(limits)
+        room = BatchRoom(limits)
         if at.initial:
             files = self._initial_files(at.version)
             first = max(at.index, BASE) + 1
@@ -316,7 +264,7 @@ class TableStream:
             first = max(at.index, BASE) + 1 if version == at.version else 0
             commit = self._commit(version)
             if self._is_whole(commit):
-                if not room.take_all(commit.count, commit.size):
+                if not self._is_read(commit, version, first) and not room.take_all(commit.count, commit.size):
                     break
             elif (taken := room.take(self._split(commit).slice(first))) + first < self._split(
                 commit
@@ -366,15 +314,10 @@ class TableStream:
             if commit.derived is None or commit.recorded is None:
                 added.append(commit.added.slice(since, count))
             elif self._is_whole(commit):
-                if since or count is not None:
-                    raise InvalidArgumentError(
-                        "the offset is within a commit whose changes must be in one batch",
-                        where=self.snapshot.location,
-                        found=f"version {each}",
-                        expected="one before or after it",
-                    )
-                derived.append(commit.derived)
-                recorded.append(commit.recorded)
+                if not self._is_read(commit, each, since):
+                    self._is_read(commit, each, count or 0)  # raises its error
+                    derived.append(commit.derived)
+                    recorded.append(commit.recorded)
             else:
                 derived.append(commit.derived.slice(since, count))
         for done in [known for known in self._commits if known < start.version]:
@@ -530,6 +473,19 @@ class TableStream:
         row after it must be in one batch."""
         return commit.derived is not None and not commit.added.num_rows
 
+    def _is_read(self, commit: _CommitFiles, version: int, count: int) -> bool:
+        """True if an offset after `count` files of a commit of changes is after the commit. delta-spark ends
+        a batch with the number of the commit's last file, and counts both the file that an UPDATE removes and
+        the one that it adds. An offset within the commit is an InvalidArgumentError."""
+        if 0 < count < commit.count:
+            raise InvalidArgumentError(
+                "the offset is within a commit whose changes must be in one batch",
+                where=self.snapshot.location,
+                found=f"file {count} of {commit.count} of version {version}",
+                expected="an offset before or after the commit",
+            )
+        return count > 0
+
     @staticmethod
     def _split(commit: _CommitFiles) -> pa.Table:
         return commit.added if commit.derived is None else commit.derived
@@ -653,10 +609,16 @@ class TableStream:
             raise self._changed(version, "partition columns", found, expected)
         if (
             metadata.schema_string != own.schema_string
-            and (problem := change_feed.difference(schema, self.snapshot.schema)) is not None
+            and (problem := change_feed.difference(schema, self.snapshot.schema, drops=self._drops(version)))
+            is not None
         ):
             place, found, expected = problem
             raise self._changed(version, place, expected, found)
+
+    def _drops(self, version: int) -> bool:
+        """True if rows of a version may have columns that the stream's schema drops or renames."""
+        is_mapped = self.snapshot.metadata.configuration.get(MODE, "none") != "none"
+        return self.options.allow_dropped_columns and is_mapped and version < self.snapshot.version
 
     def _check_names(self, metadata: Metadata, schema: Schema, version: int) -> None:
         """Raises SchemaMismatchError if columns are renamed or dropped between a version with this metadata

@@ -70,30 +70,33 @@ def check_compatible(before: Schema, after: Schema, version: int, first: int, la
     raise error.with_values(version=version, first=first, last=last, read_schema=after.to_json())
 
 
-def difference(before: Schema, after: Schema) -> tuple[str, str, str] | None:
+def difference(before: Schema, after: Schema, *, drops: bool = False) -> tuple[str, str, str] | None:
     """Returns (place, found, expected) of the first change by which rows with the schema `before` cannot be
-    read as rows with the schema `after`; None if there is none."""
-    return _difference(Struct(tuple(before)), Struct(tuple(after)), "")
+    read as rows with the schema `after`; None if there is none. `drops`: True to accept dropped and renamed
+    columns."""
+    return _difference(Struct(tuple(before)), Struct(tuple(after)), "", drops)
 
 
-def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str, str] | None:
+def _difference(before: DataType, after: DataType, place: str, drops: bool) -> tuple[str, str, str] | None:
     if isinstance(before, Struct) and isinstance(after, Struct):
         known = {item.name.lower(): item for item in after.fields}
         for item in before.fields:
             path = f"{place}.{item.name}" if place else item.name
             other = known.get(item.name.lower())
             if other is None or physical_name(other) != physical_name(item):
+                if drops:
+                    continue
                 return f"column {path}", "dropped or renamed", "a column that stays"
             if item.nullable and not other.nullable:
                 return f"column {path}", "NOT NULL", "a column that still takes null"
-            if (problem := _difference(item.type, other.type, path)) is not None:
+            if (problem := _difference(item.type, other.type, path, drops)) is not None:
                 return problem
         return None
     if isinstance(before, Array) and isinstance(after, Array):
-        return _difference(before.element, after.element, f"{place}.element")
+        return _difference(before.element, after.element, f"{place}.element", drops)
     if isinstance(before, Map) and isinstance(after, Map):
-        return _difference(before.key, after.key, f"{place}.key") or _difference(
-            before.value, after.value, f"{place}.value"
+        return _difference(before.key, after.key, f"{place}.key", drops) or _difference(
+            before.value, after.value, f"{place}.value", drops
         )
     wider = is_widening(before, after)
     return None if before == after or wider else (f"column {place}", type_name(after), type_name(before))

@@ -12,7 +12,7 @@ from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.errors import DeltaError
-from deltaic.log.stream import MAX_FILES
+from deltaic.log.stream_limits import MAX_FILES
 from deltaic.log.stream_offset import StreamOffset
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class StreamSource:
                 if not settings.is_on(spark, settings.SCHEMA_LOG_ANYWHERE):
                     log.check_below(root)
                 log.source = f"{root}/sources/{number}"
+                if not settings.is_off(spark, settings.SCHEMA_LOG_OF_ANY_SOURCE):
+                    log.check_source()
                 checkpoint = self._jvm.get("java.util.Objects").hashCode(log.source)
                 log.allow(settings.changes_of_checkpoint(spark, checkpoint))
             self._queries[query] = _Query(stream)
