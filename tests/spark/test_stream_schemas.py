@@ -300,6 +300,57 @@ def test_each_source_of_a_query_has_its_own_log(session: Any, tmp_path: Path) ->
     assert found == {"one": f"{root}/0", "two": f"{root}/2"}
 
 
+def test_the_log_of_another_source_is_refused(session_of_the_test: Any, tmp_path: Path) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "multiple sources with schema evolution". The names of the logs are
+    swapped after the first run."""
+    session = with_jvm(session_of_the_test)
+    follower = Follower(session, tmp_path)
+    reader = session.readStream.format("delta").option("schemaTrackingLocation", str(follower.checkpoint))
+
+    def run(*names: str) -> None:
+        one, two = (
+            reader.option("streamingSourceTrackingId", name).load(str(tmp_path / "t")) for name in names
+        )
+        writer = one.union(two).writeStream.format("noop")
+        writer = writer.option("checkpointLocation", str(follower.checkpoint)).trigger(availableNow=True)
+        writer.start().awaitTermination(60)
+
+    run("a", "b")
+    with pytest.raises(Exception, match="another source of a stream uses this log of schemas"):
+        run("b", "a")
+    session.conf.set("spark.databricks.delta.streaming.schemaTracking.metadataPathCheck.enabled", "false")
+    run("b", "a")
+
+
+def test_each_change_ends_the_query_if_changes_are_not_merged(
+    session_of_the_test: Any, tmp_path: Path
+) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "consecutive schema evolutions without schema merging"."""
+    session = with_jvm(session_of_the_test)
+    setting = "spark.databricks.delta.streaming.schemaTracking.mergeConsecutiveSchemaChanges.enabled"
+    session.conf.set(setting, "false")
+    follower = Follower(session, tmp_path)
+    follower.run()
+    follower.alter().rename_column("a", "b")
+    follower.alter().rename_column("b", "c")
+    follower.add(id=1, c="y")
+    for count in (2, 3):
+        assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", **ALL) == []
+        assert len(follower.entries) == count
+    assert follower.run(**ALL) == [{"id": 1, "c": "y"}]
+
+
+def test_no_log_is_kept_if_all_changes_are_allowed(session_of_the_test: Any, tmp_path: Path) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "schema tracking interacting with unsafe escape flag"."""
+    session = with_jvm(session_of_the_test)
+    name = "unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
+    session.conf.set(f"spark.databricks.delta.streaming.{name}", "true")
+    follower = Follower(session, tmp_path)
+    follower.alter().rename_column("a", "b")
+    assert follower.run(startingVersion=0) == [{"id": 0, "b": "x"}]
+    assert follower.entries == []
+
+
 def test_a_query_that_dies_before_it_has_noted_a_change(tmp_path: Path) -> None:
     """Its checkpoint has both positions in front of the change, the log of schemas nothing of it."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [0], "a": ["x"]}), properties=PROPERTIES)

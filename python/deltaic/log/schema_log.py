@@ -180,6 +180,17 @@ class SchemaLog:
                 expected=f"a folder below {checkpoint}",
             ).with_values(location=self._store.location, checkpoint=checkpoint)
 
+    def check_source(self) -> None:
+        """Raises InvalidArgumentError if another source of a stream has written the newest entry."""
+        if self.current is not None and self.current.source not in ("", self.source):
+            raise InvalidArgumentError(
+                "another source of a stream uses this log of schemas; set another schemaTrackingLocation, or"
+                " a streamingSourceTrackingId for each source of the query",
+                where=self._store.location,
+                found=f"sourceMetadataPath = {self.current.source}",
+                expected=self.source,
+            )
+
     def _number_before(self, newest: TrackedSchema) -> int:
         return self._count - 2 if newest.previous is None else newest.previous
 

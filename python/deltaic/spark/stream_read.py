@@ -10,10 +10,12 @@ from deltaic.commands.store_assignment import same_type
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.settings import (
     ALLOWED_CHANGES,
+    MERGE_SCHEMA_CHANGES,
     OUT_OF_RANGE,
     RENAME_AND_DROP,
     TRACKED_TYPES,
     UNSAFE_COLUMNS,
+    is_off,
     is_on,
     setting_text,
 )
@@ -53,7 +55,7 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     )
     if read_options.starting_timestamp is not None:
         options = replace(options, start=timestamp_of(spark, lit(read_options.starting_timestamp)))
-    stream = _opened(spark, read_options, options, merging=True)
+    stream = _opened(spark, read_options, options, merging=not is_off(spark, MERGE_SCHEMA_CHANGES))
     columns = stream.snapshot.schema
 
     def of_query() -> TableStream:
@@ -89,4 +91,5 @@ def _opened(
         log = schema_log(read_options, snapshot, merging=merging)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
         snapshot = recent.open(spark, read_options.path, storage_options, log.current.version)
-    return TableStream(snapshot, options, log)
+    # with the setting UNSAFE_COLUMNS, delta-spark keeps no log either
+    return TableStream(snapshot, options, None if options.allow_dropped_columns else log)

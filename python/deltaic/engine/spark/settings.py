@@ -87,6 +87,11 @@ RENAME_AND_DROP = _delta("streaming.allowSourceColumnRenameAndDrop")
 """Setting: `always` allows both renamed and dropped columns for all streams."""
 SCHEMA_LOG_ANYWHERE = _delta("streaming.allowSchemaLocationOutsideCheckpointLocation")
 """Setting: if true, the log of schemas of a stream need not be below its checkpoint."""
+SCHEMA_LOG_OF_ANY_SOURCE = _delta("streaming.schemaTracking.metadataPathCheck.enabled")
+"""Setting: if false, a stream may continue with the log of schemas of another source."""
+MERGE_SCHEMA_CHANGES = _delta("streaming.schemaTracking.mergeConsecutiveSchemaChanges.enabled")
+"""Setting: if false, each change of the definition ends a stream with a log of schemas, also if no rows lie
+between two changes."""
 MERGE_SCHEMA = _delta("schema.autoMerge.enabled")
 """Setting: if true, writes and MERGE add new columns to the table."""
 OPTIMIZE_WRITE = _delta("optimizeWrite.enabled")
