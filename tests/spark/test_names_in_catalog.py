@@ -753,10 +753,13 @@ def test_for_name_qualifies_columns_by_the_name(session: Any) -> None:
     assert rows() == [(1, 0)]
     if hasattr(session, "_jsparkSession"):
         assert ids(table.toDF().select("qualified.id")) == [1]
-    # a column of the table's name is the column
+    # a field of a column that has the table's name
     session.sql("CREATE TABLE point USING delta AS SELECT named_struct('x', 1L, 'y', 2L) AS point, 5L AS id")
     DeltaTable.forName(session, "point").update("point.x = 1", {"id": "point.y"})
     assert ids(session.table("point")) == [2]
+    DeltaTable.forName(session, "point").alias("p").update("p.point.x = 1", {"p.id": "p.id + 1"})
+    DeltaTable.forName(session, "point").update("point.id = 3 AND point.x = 1", {"point.y": "point.id"})
+    assert session.table("point").collect() == [((1, 3), 3)]
 
 
 def test_subqueries_in_methods_of_a_frame(session: Any) -> None:

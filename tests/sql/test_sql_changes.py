@@ -49,6 +49,20 @@ def test_delete_by_name_and_alias(table: deltaic.DeltaTable) -> None:
     assert [row[0] for row in rows(table)] == [1, 2, 3]
 
 
+def test_a_field_of_a_column_with_the_tables_name(tmp_path: Path) -> None:
+    structs = [{"id": 9, "w": "a"}, {"id": 1, "w": "b"}]
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2], "t": structs}))
+    tables = {"t": table}
+    assert result("UPDATE t SET t.w = concat(t.w, '!'), t.id = 5 WHERE t.id = 1 AND t.w = 'a'", tables=tables)
+    assert result("UPDATE t SET t.t.id = t.id + 1 WHERE t.t.w = 'b'", tables=tables)
+    assert sorted([row["id"], row["t"]] for row in table.scan().to_arrow().to_pylist()) == [
+        [2, {"id": 3, "w": "b"}],
+        [5, {"id": 9, "w": "a!"}],
+    ]
+    assert result("DELETE FROM t WHERE t.w = 'b'", tables=tables) == [{"num_affected_rows": 1}]
+    assert result("DELETE FROM t WHERE t.id = 9", tables=tables) == [{"num_affected_rows": 0}]
+
+
 def test_a_table_that_was_handed_in_moves_to_the_commit(table: deltaic.DeltaTable) -> None:
     deltaic.sql("DELETE FROM t WHERE t.id = 1", tables={"t": table})
     assert table.version == 1

@@ -383,22 +383,18 @@ class DeltaTable:
         """Returns the name by which conditions and values with subqueries know the table."""
         return Name((self._alias,)) if self._alias is not None else self._name or Name(("t",))
 
-    def _qualifiers(self, table: deltaic.DeltaTable | None = None) -> tuple[tuple[str, ...], ...]:
+    def _qualifiers(self) -> tuple[tuple[str, ...], ...]:
         """Returns the qualifiers that the table's columns may have, the longest first: its alias, or else the
-        name of `forName` and its ends. A name that a column has, too, is the column."""
+        name of `forName` and its ends."""
         if self._alias is not None:
             return ((self._alias,),)
-        if self._name is None:
-            return ()
-        columns = {name.lower() for name in (table or self._table()).schema.names}
-        names = SparkTables(self._spark).qualifiers(self._name)
-        return tuple(name for name in names if name[0].lower() not in columns)
+        return () if self._name is None else SparkTables(self._spark).qualifiers(self._name)
 
     def _unqualified(self, table: deltaic.DeltaTable) -> Callable[[Any], Any]:
         """Returns a function that removes the table's qualifiers before column names (`t.id` becomes `id`) in
         a text, because delete and update evaluate conditions without an alias."""
-        qualifiers = self._qualifiers(table)
-        return lambda text: text if text is None else without_qualifiers(text, qualifiers)
+        qualifiers, columns = self._qualifiers(), table.schema.names
+        return lambda text: text if text is None else without_qualifiers(text, qualifiers, columns)
 
     # --- upkeep
 

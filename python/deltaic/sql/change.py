@@ -12,7 +12,7 @@ from deltaic.session import committing
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
 from deltaic.sql.subqueries import engine_with, hold_queries
-from deltaic.sql.tokens import Reader, requalified, without_qualifiers
+from deltaic.sql.tokens import Reader, is_field, requalified, without_qualifiers
 from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
@@ -32,7 +32,8 @@ def delete_rows(table: DeltaTable, condition: str | None, name: Name, tables: Ta
     table in the statement, whose qualifiers the condition may use."""
     if condition is None or not hold_queries([condition]):
         qualifiers = tables.qualifiers(name)
-        return table.delete(None if condition is None else without_qualifiers(condition, qualifiers))
+        columns = table.schema.names
+        return table.delete(None if condition is None else without_qualifiers(condition, qualifiers, columns))
     from deltaic.commands.delete import delete as delete_matching
 
     engine = engine_with(tables, table)
@@ -76,9 +77,9 @@ def update(reader: Reader, tables: Tables) -> Rows:
     assignments = [
         each
         for each in listed
-        if not is_left_to_table(each[1], schema, _column(qualifiers, each[0]), of_new_row=False)
+        if not is_left_to_table(each[1], schema, _column(schema, qualifiers, each[0]), of_new_row=False)
     ] or listed
-    named = [(_column(qualifiers, column), value) for column, value in assignments]
+    named = [(_column(schema, qualifiers, column), value) for column, value in assignments]
     for key, value in named:
         if schema.get("default") is None:
             refuse_default_inside(value, f"UPDATE SET {key}")
@@ -97,10 +98,10 @@ def update_rows(
     """Changes the rows for which `condition` is true; None for all rows. Returns the metrics. `changes`: SQL
     of the new value by column. `name`: the table in the statement, whose qualifiers the SQL may use."""
     if not hold_queries([*changes.values(), condition or ""]):
-        qualifiers = tables.qualifiers(name)
-        where = None if condition is None else without_qualifiers(condition, qualifiers)
+        qualifiers, columns = tables.qualifiers(name), table.schema.names
+        where = None if condition is None else without_qualifiers(condition, qualifiers, columns)
         return table.update(
-            {key: without_qualifiers(value, qualifiers) for key, value in changes.items()}, where
+            {key: without_qualifiers(value, qualifiers, columns) for key, value in changes.items()}, where
         )
     from deltaic.commands.update import update as update_matching
 
@@ -192,12 +193,15 @@ def _dotted_names(text: str) -> Iterator[tuple[str, ...]]:
         before = token.text
 
 
-def _column(qualifiers: Iterable[tuple[str, ...]], parts: tuple[str, ...]) -> str:
+def _column(schema: Schema, qualifiers: Iterable[tuple[str, ...]], parts: tuple[str, ...]) -> str:
     """Returns a column without a qualifier of its table as a key for `update()`, quoted and with dots.
     `qualifiers`: the longest first."""
+    columns = {column.lower() for column in schema.names}
     for qualifier in qualifiers:
-        head = tuple(part.lower() for part in parts[: len(qualifier)])
-        if len(parts) > len(qualifier) and head == tuple(part.lower() for part in qualifier):
+        head = tuple(part.lower() for part in parts[: len(qualifier) + 1])
+        if len(head) > len(qualifier) and head[:-1] == tuple(part.lower() for part in qualifier):
+            if is_field(head, columns):
+                continue
             parts = parts[len(qualifier) :]
             break
     return ".".join(quote_name(part) for part in parts)

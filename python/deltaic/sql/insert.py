@@ -69,8 +69,10 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         )
     else:
         query = reader.rest("a query")
-        where = None if replaced is None else without_qualifiers(replaced, tables.qualifiers(name))
+        where = replaced if isinstance(replaced, str) else None
     table = tables.table(name)
+    if where is not None:
+        where = without_qualifiers(where, tables.qualifiers(name), table.schema.names)
     fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)
     target = _Target(

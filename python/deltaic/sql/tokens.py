@@ -7,7 +7,7 @@ expressions and queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn, TypeVar
 
@@ -267,16 +267,19 @@ def inserts(text: str) -> tuple[str, ...]:
     return tuple(statements) if reader.done else (text,)
 
 
-def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> str:
+def without_qualifiers(
+    text: str, qualifiers: tuple[tuple[str, ...], ...], columns: Iterable[str] = ()
+) -> str:
     """Removes qualifiers from columns, as commands on one table have no alias: `t.id > 3` becomes `id > 3`.
-    The rest of the text does not change."""
-    return requalified(text, dict.fromkeys(qualifiers, ""))
+    `columns`: the columns of the table. `t.w` stays as it is if the table has a column `t` and no column `w`:
+    it is a field of the struct `t`. The rest of the text does not change."""
+    return requalified(text, dict.fromkeys(qualifiers, ""), columns)
 
 
-def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
+def requalified(text: str, names: Mapping[tuple[str, ...], str], columns: Iterable[str] = ()) -> str:
     """Replaces qualifiers of columns. `names`: replacement by qualifier. It includes the dot, or is empty:
     {("delta", "x"): "x."} makes `x.id` of delta.`x`.id. Any other replacement is that of a whole column:
-    {("r", "w"): "s.w"}. The rest of the text does not change."""
+    {("r", "w"): "s.w"}. `columns`: as of `without_qualifiers`. The rest of the text does not change."""
     if not names:
         return text
     found = _tokens(text)
@@ -285,15 +288,21 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
     }
     edits: list[tuple[int, int, str]] = []
     index = 0
-    variables = _uses_of_variables(found)
+    variables, own = _uses_of_variables(found), {column.lower() for column in columns}
     while index < len(found):
         length = 0 if index in variables else _qualifier_at(found, index, replacements)
-        if length:
+        if length and not is_field(tuple(map(_plain, found[index : index + length + 1 : 2])), own):
             qualifier = tuple(_plain(token) for token in found[index : index + length : 2])
             edits.append((found[index].start, found[index + length - 1].end, replacements[qualifier]))
             index += length
         index += 1
     return edited(text, edits)
+
+
+def is_field(parts: tuple[str, ...], columns: Collection[str]) -> bool:
+    """True if a name in lower case, which begins with a qualifier of a table, is a field of a column of the
+    table, because the table has no column of the last part's name."""
+    return parts[0] in columns and parts[-1] not in columns
 
 
 def is_distinct_from(tokens: Sequence[Token], index: int) -> bool:
