@@ -16,10 +16,13 @@ import deltaic
 import deltaic.spark
 from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark.settings import (
+    ARBITRARY_PROPERTIES,
     LAST_COMMIT,
+    MAPPING_REMOVAL,
     OVERWRITE_PARTITIONS,
     REPLACE_WHERE_CHECK,
     REPLACE_WHERE_DATA,
+    TWO_PATHS,
     TXN_APP_ID,
     TXN_AUTO_RESET,
     TXN_VERSION,
@@ -31,6 +34,7 @@ from deltaic.errors import (
     InvalidArgumentError,
     SchemaMismatchError,
     TableAlreadyExistsError,
+    UnsupportedFeatureError,
 )
 from deltaic.spark.tables import DeltaTable as DeltaTableOfSpark
 from spark_session import setting
@@ -537,3 +541,51 @@ def test_the_catalog_of_delta_spark_without_its_jar_is_named_at_once(session: An
     deltaic.spark.enable(other)
     other.conf.unset(name)
     deltaic.spark.disable(other)
+
+
+def test_unknown_properties_of_tables_if_a_setting_allows_them(tmp_path: Path, session: Any) -> None:
+    table, rows = f"delta.`{tmp_path / 't'}`", session.sql("SELECT 1 AS id")
+    with setting(session, ARBITRARY_PROPERTIES, "true"):
+        properties = "'delta.some.Thing' = '1', 'delta.APPENDONLY' = 'true'"
+        session.sql(f"CREATE TABLE {table} (id INT) USING delta TBLPROPERTIES ({properties})")
+        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.other' = '2', 'delta.gone' = '3')")
+        session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('delta.gone')")
+        rows.write.format("delta").option("delta.third", "3").save(str(tmp_path / "u"))
+        with pytest.raises(DeltaError, match="nope"):
+            session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.feature.nope' = 'supported')")
+    found = {
+        name: value
+        for name, value in DeltaTable(tmp_path / "t").metadata.configuration.items()
+        if name != "delta.enableDeletionVectors"
+    }
+    assert found == {"delta.some.Thing": "1", "delta.appendOnly": "true", "delta.other": "2"}
+    assert DeltaTable(tmp_path / "u").metadata.configuration["delta.third"] == "3"
+    assert [row.id for row in session.read.format("delta").load(str(tmp_path / "u")).collect()] == [1]
+    with pytest.raises(InvalidArgumentError, match="unknown table property"):
+        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.other' = '3')")
+
+
+def test_a_setting_keeps_column_mapping(tmp_path: Path, session: Any) -> None:
+    from pyspark.errors import UnsupportedOperationException
+
+    table, mode = f"delta.`{tmp_path}`", "delta.columnMapping.mode"
+    session.sql(f"CREATE TABLE {table} (id INT) USING delta TBLPROPERTIES ('{mode}' = 'name')")
+    with setting(session, MAPPING_REMOVAL, "false"):
+        for change in (f"SET TBLPROPERTIES ('{mode}' = 'None')", f"UNSET TBLPROPERTIES ('{mode.upper()}')"):
+            with pytest.raises(UnsupportedOperationException) as refused:
+                session.sql(f"ALTER TABLE {table} {change}")
+            assert refused.value.getCondition() == "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"
+            assert refused.value.getMessageParameters() == {"oldMode": "name", "newMode": "none"}
+        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{mode}' = 'name', 'team' = 'x')")
+    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{mode}' = 'none')")
+    assert DeltaTable(tmp_path).metadata.configuration.get(mode, "none") == "none"
+
+
+def test_a_setting_ignores_a_location_beside_a_path(tmp_path: Path, session: Any) -> None:
+    text = f"CREATE TABLE delta.`{tmp_path}/a` (id INT) USING delta LOCATION '{tmp_path}/b'"
+    with pytest.raises(UnsupportedFeatureError) as refused:
+        session.sql(text)
+    assert refused.value.getMessageParameters()["config"] == TWO_PATHS
+    with setting(session, TWO_PATHS, "true"):
+        session.sql(text)
+    assert os.listdir(tmp_path) == ["a"]

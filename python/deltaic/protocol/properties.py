@@ -21,6 +21,7 @@ from deltaic.errors import (
     UnsupportedFeatureError,
     check_instance,
 )
+from deltaic.protocol.unknown_properties import are_allowed
 from deltaic.protocol.values import (
     INT64_MAX,
     format_duration,
@@ -238,8 +239,8 @@ def text_of(name: str, value: object) -> str:
 
 def canonical_name(name: str) -> str:
     """Returns the name under which a property is stored. Names that begin with `delta.` or `deltaic.` match
-    without case, and an unknown one is an InvalidArgumentError. Any other name is the user's and stays as it
-    is."""
+    without case, and an unknown one is an InvalidArgumentError, unless unknown ones are allowed. Any other
+    name is the user's and stays as it is."""
     if not isinstance(name, str) or not name:
         raise InvalidTypeError("a property name must be a string", found=repr(name))
     lowered = name.lower()
@@ -253,6 +254,8 @@ def canonical_name(name: str) -> str:
             return prefix + name[len(prefix) :]
     if lowered in _BY_LOWER:
         return _BY_LOWER[lowered].name
+    if lowered.startswith("delta.") and are_allowed():
+        return name
     raise InvalidArgumentError("unknown table property", found=repr(name), expected=_nearest(lowered))
 
 

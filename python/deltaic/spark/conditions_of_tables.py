@@ -157,7 +157,11 @@ CONDITIONS: tuple[Condition, ...] = (
         "DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE",
         "42613",
         ANALYSIS,
-        parameters={"identifier": "where", "location": "found"},
+        parameters={
+            "identifier": "where",
+            "location": "found",
+            "config": "=spark.databricks.delta.legacy.allowAmbiguousPathsInCreateTable",
+        },
     ),
     Condition(
         "DELTA_SET_LOCATION_SCHEMA_MISMATCH",
@@ -258,7 +262,7 @@ CONDITIONS: tuple[Condition, ...] = (
         Condition(
             f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{place}", "42K0E", ANALYSIS, parameters={"expr": "(found)"}
         )
-        for place in ("INPUT", "OPTION")
+        for place in ("INPUT", "NON_DETERMINISTIC", "OPTION")
     ),
     Condition(
         "DELTA_TIMESTAMP_INVALID",
@@ -326,6 +330,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "^versions are not contiguous",
         {"version": "version"},
         details=r"checkpoint of version (?P<version>\d+), which _last_checkpoint names",
+    ),
+    Condition(
+        "DELTA_MISSING_PART_FILES",
+        "42KD6",
+        RUNTIME,
+        e.ProtocolError,
+        r"^parts of the checkpoint of version (?P<version>\d+) are missing",
+        {"version": "version"},
     ),
     Condition(
         "DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", RUNTIME, e.ProtocolError, "^versions are not contiguous"

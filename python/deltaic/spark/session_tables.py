@@ -204,6 +204,10 @@ class SparkTables(Tables):
             )
 
     @property
+    def removes_mapping(self) -> bool:
+        return not settings.is_off(self._spark, settings.MAPPING_REMOVAL)
+
+    @property
     def requires_constraint(self) -> bool:
         return not settings.is_on(self._spark, settings.DROP_IF_EXISTS)
 
@@ -307,7 +311,8 @@ class SparkTables(Tables):
     def place(self, name: Name, location: str | None, existing: Existing = "use") -> tuple[str, bool]:
         if name.path is not None:
             refuse_relative(self._spark, name)
-            return super().place(name, location, existing)
+            is_ignored = location is not None and settings.is_on(self._spark, settings.TWO_PATHS)
+            return super().place(name, None if is_ignored else location, existing)
         try:
             new = place_of(self._spark, name, location, "use" if existing == "replace" else existing)
         except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.column_mapping import MODE, check_mode_change
 from deltaic.protocol.ddl import parse_column_type
 from deltaic.protocol.edits import UNCHANGED, add_columns
 from deltaic.protocol.schema import (
@@ -281,18 +282,36 @@ def _checked_type(table: DeltaTable, name: str, given: DataType, parsed: DataTyp
     return given
 
 
-def _set_properties(reader: Reader) -> _Change:
+def _set_properties(tables: Tables, reader: Reader) -> _Change:
     """SET TBLPROPERTIES ('key' = 'value', ...)"""
     properties = read_properties(reader, of_table=True)
-    return lambda table: table.alter.set_properties(properties)
+
+    def change(table: DeltaTable) -> None:
+        if any(name.lower() == MODE.lower() and properties[name].lower() == "none" for name in properties):
+            _remove_mapping(tables, table)
+        table.alter.set_properties(properties)
+
+    return change
 
 
-def _unset_properties(reader: Reader) -> _Change:
+def _unset_properties(tables: Tables, reader: Reader) -> _Change:
     """UNSET TBLPROPERTIES [IF EXISTS] ('key', ...); a property that is not set is no error, as in Spark"""
     reader.accept("IF", "EXISTS")
     names = reader.bracketed(lambda: read_property_name(reader))
     refuse_reserved(names)
-    return lambda table: table.alter.unset_properties(*names, if_exists=True)
+
+    def change(table: DeltaTable) -> None:
+        if MODE.lower() in (name.lower() for name in names):
+            _remove_mapping(tables, table)
+        table.alter.unset_properties(*names, if_exists=True)
+
+    return change
+
+
+def _remove_mapping(tables: Tables, table: DeltaTable) -> None:
+    """Raises UnsupportedFeatureError for a table with mapped columns if the host keeps column mapping."""
+    if not tables.removes_mapping:
+        check_mode_change(table.metadata.configuration.get(MODE, "none"), "none")
 
 
 def _add_constraint(reader: Reader) -> _Change:
@@ -352,8 +371,6 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("ALTER",), _alter_column),
     (("CHANGE", "COLUMN"), _alter_column),
     (("CHANGE",), _alter_column),
-    (("SET", "TBLPROPERTIES"), _set_properties),
-    (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("CLUSTER", "BY"), _cluster_by),
     (("SET", "LOCATION"), _refused("ALTER TABLE SET LOCATION")),
     (("SET", "SERDE"), _refused("ALTER TABLE SET SERDE")),
@@ -369,5 +386,7 @@ _ACTIONS_OF_HOST: tuple[tuple[tuple[str, ...], Callable[[Tables, Reader], _Chang
     (("DROP", "COLUMNS"), _drop_columns),
     (("DROP", "COLUMN"), _drop_columns),
     (("DROP", "CONSTRAINT"), _drop_constraint),
+    (("SET", "TBLPROPERTIES"), _set_properties),
+    (("UNSET", "TBLPROPERTIES"), _unset_properties),
 )
 """Actions for which a host has rules, which `Tables` has."""

@@ -370,6 +370,11 @@ class Tables:
         """Raises an error if the host refuses to drop columns."""
 
     @property
+    def removes_mapping(self) -> bool:
+        """True if statements can remove column mapping from a table."""
+        return True
+
+    @property
     def requires_constraint(self) -> bool:
         """True if DROP CONSTRAINT without IF EXISTS is an error if there is no such constraint."""
         return True

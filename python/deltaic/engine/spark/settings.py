@@ -16,6 +16,7 @@ from deltaic.log.schema_log import SETTINGS as STREAMING
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
 from deltaic.protocol.properties import canonical_name
+from deltaic.protocol.unknown_properties import allowed_by
 from deltaic.sql_text import with_backticks
 from deltaic.transaction.transaction import listening
 
@@ -147,6 +148,12 @@ DROP_IF_EXISTS = _delta("constraints.assumesDropIfExists.enabled")
 """Setting: if true, DROP CONSTRAINT of a constraint that does not exist is no error."""
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
+ARBITRARY_PROPERTIES = _delta("allowArbitraryProperties.enabled")
+"""Setting: if true, tables can get unknown properties whose names begin with `delta.`."""
+MAPPING_REMOVAL = _delta("columnMapping.allowRemoval")
+"""Setting: if false, column mapping cannot be removed from a table."""
+TWO_PATHS = _delta("legacy.allowAmbiguousPathsInCreateTable")
+"""Setting: if true, CREATE TABLE of a path ignores a LOCATION with another path."""
 NESTED_NOT_NULL = _delta("constraints.allowUnenforcedNotNull.enabled")
 """Setting: if true, fields within arrays and maps may be NOT NULL."""
 
@@ -345,16 +352,22 @@ def noting_commits(spark: Any) -> AbstractContextManager[None]:
     return listening(note)
 
 
+def with_unknown_properties(spark: Any) -> AbstractContextManager[None]:
+    """In the body, ARBITRARY_PROPERTIES decides about unknown properties."""
+    return allowed_by(lambda: is_on(spark, ARBITRARY_PROPERTIES))
+
+
 @contextmanager
 def committing(spark: Any, options: CommitOptions | None) -> Iterator[CommitOptions | None]:
     """Yields the options of the commit of a command that writes or changes rows. They are those of
     `commit_options`, with the application transaction of the session's settings if `options` has none. After
     the command, the transaction's version is unset if TXN_AUTO_RESET is true."""
     complete = commit_options(spark, options)
-    if (complete is not None and complete.transactions) or not (transaction := _transaction(spark)):
-        yield complete
-        return
-    yield replace(complete or CommitOptions(), transactions=transaction)
+    with with_unknown_properties(spark):
+        if (complete is not None and complete.transactions) or not (transaction := _transaction(spark)):
+            yield complete
+            return
+        yield replace(complete or CommitOptions(), transactions=transaction)
     if is_on(spark, TXN_AUTO_RESET):
         spark.conf.unset(TXN_VERSION)
 
@@ -391,7 +404,8 @@ def table_properties(spark: Any, properties: Mapping[str, Any] | None) -> Mappin
             name = "delta." + str(setting).removeprefix(PROPERTIES)
         if name is not None:
             try:
-                defaults[canonical_name(name)] = str(text)
+                with allowed_by(bool):
+                    defaults[canonical_name(name)] = str(text)
             except InvalidArgumentError:
                 log.warning("the setting %s has no effect: %s is not a table property", setting, name)
     return {**defaults, **(properties or {})} if defaults else properties

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from deltaic import _core, configuration
 from deltaic.engine.spark.native.session import hadoop_settings, has_jvm
-from deltaic.engine.spark.settings import noting_commits
+from deltaic.engine.spark.settings import noting_commits, with_unknown_properties
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_own, open_store, opened_by
@@ -66,9 +66,10 @@ def reached_by(location: str, setting: Setting) -> dict[str, str] | Literal["had
 
 @contextmanager
 def opening(spark: Any) -> Iterator[None]:
-    """While the context is entered, stores are opened with the session's Hadoop configuration, and commits
-    are noted in the session's settings."""
-    with opened_by(lambda location, options: store_of(spark, location, options)), noting_commits(spark):
+    """While the context is entered, stores are opened with the session's Hadoop configuration, commits are
+    noted in the session's settings, and a setting decides about unknown properties of tables."""
+    stores = opened_by(lambda location, options: store_of(spark, location, options))
+    with stores, noting_commits(spark), with_unknown_properties(spark):
         yield
 
 
