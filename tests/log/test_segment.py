@@ -194,6 +194,9 @@ def test_a_truncated_log_without_checkpoint() -> None:
         load_first(new_store(*commits(2, 3), part(2, 1, 2)), sleep=never)
     with pytest.raises(ProtocolError, match="not all of its parts"):
         load_first(new_store(part(2, 1, 2)), sleep=never)
+    hint = {"version": 2, "parts": 2}
+    with pytest.raises(ProtocolError, match="parts of the checkpoint of version 2 are missing"):
+        load_first(new_store(*commits(2, 3), part(2, 1, 2), hint=hint), sleep=never)
 
 
 @pytest.mark.parametrize("paths", [[], ["data.parquet"], [LAST_CHECKPOINT]])

@@ -501,6 +501,13 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
             expected=f"{usable[0]} to {listing.latest}",
         )
     if 0 not in listing.commits and not any(each.version <= target for each in listing.checkpoints):
+        if (named := read_hint(store)) in listing.incomplete:
+            return ProtocolError(
+                f"parts of the checkpoint of version {named} are missing, and the commits before it are gone",
+                where=where,
+                found="a multi-part checkpoint, but not all of its parts",
+                expected="version 0, or a complete checkpoint",
+            )
         begins = f"it begins with version {min(listing.commits)}" if listing.commits else "it has no commit"
         return ProtocolError(
             f"the log is truncated: {begins} and has no complete checkpoint",
