@@ -162,6 +162,14 @@ def gap(at: Place) -> None:
     at.read()
 
 
+def missing_part(at: Place) -> None:
+    log = at.root / "t/_delta_log"
+    (log / f"{1:020}.checkpoint.{1:010}.{2:010}.parquet").write_bytes(b"x")
+    (log / "_last_checkpoint").write_text(json.dumps({"version": 1, "size": 5, "parts": 2}))
+    (log / f"{0:020}.json").unlink()
+    at.read()
+
+
 def of_temporary_view(text: str, at: Place) -> None:
     at.spark.sql("SELECT 1 AS one").createOrReplaceTempView("view_of_one")
     at.spark.sql(text.format("view_of_one"))
@@ -1634,6 +1642,7 @@ CASES = (
         ARGUMENT,
         statement("INSERT INTO {t} VALUES (DEFAULT + 1, 'a', 'x')"),
     ),
+    Case("DELTA_MISSING_PART_FILES", "42KD6", R, errors.ProtocolError, missing_part),
     Case("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", R, SCHEMA, reserved_columns),
     Case("DELTA_ADDING_COLUMN_WITH_INTERNAL_NAME_FAILED", "42000", R, SCHEMA, hidden_column),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "OPTIMIZE"), jvm=True),
@@ -2313,18 +2322,22 @@ def test_a_table_whose_files_are_gone(session: Any, tmp_path: Path) -> None:
         lambda: session.sql("TRUNCATE TABLE lost"),
     )
     absent = (lambda: session.sql("REPLACE TABLE lost (id BIGINT) USING delta"),)
+    taken = (lambda: session.sql("CREATE TABLE lost (id BIGINT) USING delta"),)
+    exists = "TABLE_OR_VIEW_ALREADY_EXISTS"
     of_two = "DELTA_METADATA_ABSENT_EXISTING_CATALOG_TABLE"
     try:
         for condition, state, parameter, kind, calls in (
             ("DELTA_TABLE_NOT_FOUND", "42P01", ("tableName", "`default`.`lost`"), AnalysisException, named),
             ("DELTA_PATH_DOES_NOT_EXIST", "42K03", ("path", str(where)), AnalysisException, placed),
             (of_two, "42K03", ("tableNameForDropCmd", "`default`.`lost`"), PySparkException, absent),
+            (exists, "42P07", ("relationName", "`default`.`lost`"), AnalysisException, taken),
         ):
             for call in calls:
                 with pytest.raises(kind) as caught:
                     call()
                 assert (caught.value.getCondition(), caught.value.getSqlState()) == (condition, state)
                 assert parameter in caught.value.getMessageParameters().items()
+        session.sql("CREATE TABLE IF NOT EXISTS lost (id BIGINT) USING delta")
         assert not (where / "_delta_log").exists()
     finally:
         session.sql("DROP TABLE lost")
@@ -2335,6 +2348,8 @@ def test_a_name_with_too_many_parts(session: Any) -> None:
 
     for text in (
         "OPTIMIZE a.b.c",
+        "CREATE TABLE a.b.c SHALLOW CLONE delta.`/x`",
+        "CREATE OR REPLACE TABLE a.b.c CLONE delta.`/x`",
         "DESCRIBE DETAIL a.b.c",
         "CONVERT TO DELTA a.b.c",
         "VACUUM spark_catalog.a.b.c",
@@ -2601,6 +2616,32 @@ def test_conditions_of_upkeep(place: Place) -> None:
             I,
             "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
             {"timeTravelKey": "versionAsOf"},
+        ),
+        "SELECT * FROM {t} TIMESTAMP AS OF rand()": (
+            A,
+            "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC",
+            {"expr": '"rand()"'},
+        ),
+        f"{ANY.format('t.id = s.id AND t.id IN (SELECT id FROM {t})')} DELETE": (
+            A,
+            "DELTA_UNSUPPORTED_SUBQUERY",
+            {
+                "operation": "search condition of MERGE operation",
+                "cond": f"(t.id = s.id AND t.id IN (SELECT id FROM {place.table}))",
+            },
+        ),
+        f"{ANY.format('t.id = s.id')[:-5]} AND EXISTS (SELECT 1 FROM {{t}}) THEN DELETE": (
+            A,
+            "DELTA_UNSUPPORTED_SUBQUERY",
+            {
+                "operation": "DELETE condition of MERGE operation",
+                "cond": f"(EXISTS (SELECT 1 FROM {place.table}))",
+            },
+        ),
+        "INSERT INTO {t} REPLACE WHERE id IN (SELECT id FROM {t}) SELECT 1, 'a', 'x'": (
+            A,
+            "UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY",
+            {},
         ),
         "OPTIMIZE {t} WHERE part > (SELECT 'a')": (
             A,

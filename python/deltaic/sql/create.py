@@ -82,14 +82,12 @@ def create(reader: Reader, tables: Tables) -> Rows:
     replaces_other = must_exist and source is not None and tables.has_other(name)
     try:
         use: Existing = "use" if source is None else "replace"
-        path, is_new_name = tables.place(
-            name, clauses.location, use if replace else "ignore" if if_missing else "error"
-        )
-    except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
+        existing: Existing = use if replace else "ignore" if if_missing else "error"
+        path, is_new_name, exists = _placed(name, clauses.location, existing, tables)
+    except TableAlreadyExistsError:  # the name is that of a view, of another format, or of a lost table
         if if_missing:
             return nothing()
         raise
-    exists = DeltaTable.exists(path, storage_options=tables.storage_options)
     if must_exist and (not exists or is_new_name) and not replaces_other:
         is_lost = not exists and not is_new_name and name.path is None
         raise _nothing_to_replace(name, clones=source is not None, is_lost=is_lost)
@@ -124,6 +122,17 @@ def create(reader: Reader, tables: Tables) -> Rows:
             else:
                 _create(path, clauses, columns, replace, name, tables)
     return nothing()
+
+
+def _placed(name: Name, location: str | None, existing: Existing, tables: Tables) -> tuple[str, bool, bool]:
+    """Returns the location of a table to create, and two flags: its name is new in the catalog, and there is
+    a table. Raises TableAlreadyExistsError for a name of the catalog whose files are gone, unless it is
+    replaced."""
+    path, is_new_name = tables.place(name, location, existing)
+    exists = DeltaTable.exists(path, storage_options=tables.storage_options)
+    if existing in ("error", "ignore") and not (exists or is_new_name) and name.path is None:
+        raise _exists(path, clones=False, by_place=False)
+    return path, is_new_name, exists
 
 
 def _nothing_to_replace(name: Name, *, clones: bool, is_lost: bool) -> InvalidArgumentError:
