@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlglot import exp
@@ -30,7 +31,7 @@ from deltaic.protocol.schema import (
 )
 from deltaic.protocol.widening import is_widening
 from deltaic.spark_sql.expression import conjuncts_of
-from deltaic.sql_text import quote_name
+from deltaic.sql_text import MAY_HOLD_QUERY, quote_name, tokens
 
 if TYPE_CHECKING:
     from deltaic.commands.merge import MergeSpec
@@ -359,6 +360,10 @@ def resolve_in_merge(
     """Resolves a condition of MERGE, which must be deterministic. `place`: the name of the condition in
     errors, such as `UPDATE condition`."""
     operation = f"{place} of MERGE operation"
+    if not queries and _holds_query(text):
+        raise UnsupportedFeatureError(
+            "a subquery cannot stand in this condition of MERGE", where=place, found=repr(text[:200])
+        ).with_values(operation=operation, condition=f"({text})")
     with errors_of(place, scope):
         try:
             resolved = engine.resolve(text, scope, queries=queries)
@@ -373,6 +378,14 @@ def resolve_in_merge(
         refused = InvalidArgumentError("a condition of MERGE must be deterministic", found=repr(text[:200]))
         raise refused.with_values(operation=operation, predicate=f"(condition = ({text})).")
     return resolved
+
+
+def _holds_query(text: str) -> bool:
+    """True if an expression contains a subquery: a bracket before SELECT or WITH."""
+    if not isinstance(text, str) or MAY_HOLD_QUERY.search(text) is None:
+        return False
+    words = [token.keyword for token in tokens(text)]
+    return any(pair[0] == "(" and pair[1] in ("SELECT", "WITH") for pair in pairwise(words))
 
 
 def _condition(engine: Engine, clause: Clause, text: str, scope: Mapping[str, Schema]) -> Expression:

@@ -237,6 +237,7 @@ CONDITIONS: tuple[Condition, ...] = (
             ("SCHEMA_CHANGE", "so their changes cannot be read"),
         )
     ),
+    Condition("UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY", "0A000", ANALYSIS),
     Condition(
         "RESERVED_CDC_COLUMNS_ON_WRITE",
         "42939",

@@ -9,6 +9,7 @@ from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, PARSE, RUNTIM
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
 _UNSUPPORTED = e.UnsupportedFeatureError
+_CONDITION = {"operation": "operation", "cond": "condition"}
 
 CONDITIONS: tuple[Condition, ...] = (
     Condition("UNSUPPORTED_TABLE_CHANGE", "0A000", RUNTIME, _ARGUMENT, None, {"originMessage": "message"}),
@@ -202,7 +203,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _UNSUPPORTED,
         "^the condition on partition columns has a subquery",
     ),
-    Condition("DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", ANALYSIS, _UNSUPPORTED, "a subquery"),
+    Condition("DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", ANALYSIS, _UNSUPPORTED, "a subquery", _CONDITION),
     Condition("DELTA_OPERATION_ON_VIEW_NOT_ALLOWED", "0AKDC", ANALYSIS, _UNSUPPORTED, "^\\w+ of a view"),
     Condition("SORT_BY_WITHOUT_BUCKETING", "42601", ANALYSIS),
     Condition(

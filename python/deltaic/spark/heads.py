@@ -84,6 +84,19 @@ def needs_delta(reader: Reader) -> bool:
     return shows(reader, "HISTORY") or shows(reader, "DETAIL")
 
 
+def clones(reader: Reader) -> bool:
+    """True for CREATE or REPLACE TABLE name [SHALLOW | DEEP] CLONE source."""
+    start = Reader(reader.text)
+    if not (start.at("CREATE") or start.at("REPLACE")) or not passes_head(start):
+        return False
+    try:
+        read_name(start)
+    except InvalidArgumentError:
+        return False
+    start.accept("SHALLOW") or start.accept("DEEP")
+    return start.at("CLONE")
+
+
 def syncs_identity(reader: Reader) -> bool:
     """True for a statement that ends with SYNC IDENTITY."""
     words = [token.keyword for token in reader.tokens if token.text not in ("", ";")]

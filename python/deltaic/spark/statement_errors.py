@@ -12,8 +12,8 @@ from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError,
 from deltaic.rows.rows import Rows
 from deltaic.spark.builders import FORMATS
 from deltaic.spark.conditions import is_plain_argument
-from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows, syncs_identity
-from deltaic.spark.named_tables import naming, query_of_view
+from deltaic.spark.heads import CHANGES, clones, needs_delta, provider_of, shows, syncs_identity
+from deltaic.spark.named_tables import is_too_long, naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.spark.view_targets import no_change_of_view
@@ -147,6 +147,8 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
     except Exception as error:
         first = reader.tokens[0].keyword
         is_delta_only = first in _DELTA_ONLY or needs_delta(reader)
+        if target is not None and clones(reader) and is_too_long(spark, target.parts):
+            raise no_such_table(spark, target) from error
         if (
             target is not None
             and is_delta_only

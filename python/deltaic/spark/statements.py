@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
+from deltaic.engine.spark.expressions import RANDOM
 from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.settings import timestamps_of, with_names_in_backticks
@@ -487,6 +488,9 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
 
 def _time_of(spark: Any, text: str) -> datetime:
     """Like `timestamp_of`, but errors have the condition of TIMESTAMP AS OF."""
+    if RANDOM.search(text) is not None:
+        condition = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC"
+        raise InvalidArgumentError(f"[{condition}] the time of a version must be deterministic", found=text)
     try:
         return timestamp_of(spark, text, lambda spark, query: queried(spark, query, {}))
     except InvalidArgumentError as error:

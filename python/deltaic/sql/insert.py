@@ -21,7 +21,7 @@ from deltaic.sql.insert_replace import alias_length, bound, check_query, read_al
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import fit_by_name, matched
 from deltaic.sql.results import nothing
-from deltaic.sql.subqueries import QUERY_STARTS, opens_query, read_definitions
+from deltaic.sql.subqueries import QUERY_STARTS, hold_queries, opens_query, read_definitions
 from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.sql_text import Token, edited, quote_name
 from deltaic.table import DeltaTable
@@ -72,6 +72,12 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         where = replaced if isinstance(replaced, str) else None
     table = tables.table(name)
     if where is not None:
+        if hold_queries([where]):
+            raise UnsupportedFeatureError(
+                "[UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY] the condition of REPLACE WHERE has a subquery",
+                found=where,
+                expected="a condition on the columns of the table",
+            )
         where = without_qualifiers(where, tables.qualifiers(name), table.schema.names)
     fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)

@@ -204,7 +204,7 @@ def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tu
     return {_id(tree[0]): name for tree, name in zip(columns, names, strict=True)}
 
 
-_NONDETERMINISTIC = re.compile(rf"\b({'|'.join(NON_DETERMINISTIC)})\s*\(", re.IGNORECASE)
+RANDOM = re.compile(rf"\b({'|'.join(NON_DETERMINISTIC)})\s*\(", re.IGNORECASE)
 
 
 def _without_tree(
@@ -268,7 +268,7 @@ def _with_all_columns(
         data_type,
         True,
         columns,
-        _NONDETERMINISTIC.search(text) is None,
+        RANDOM.search(text) is None,
         zone,
         tree=tree,
         sources=sources,
