@@ -279,9 +279,19 @@ def test_insert_of_defaults_by_a_query(sql: Any, tmp_path: Path) -> None:
     sql(f"WITH n AS (SELECT 3 AS v) INSERT INTO {table} (s, id) SELECT DEFAULT, v FROM n")
     sql(f"INSERT INTO {table} (id, p) SELECT v, default FROM VALUES (4, 40) AS n(v, default)")
     assert rows_of(sql(f"SELECT * FROM {table}")) == [(1, 3, "x"), (2, 3, "x"), (3, 3, "x"), (4, 40, "x")]
-    with pytest.raises(DeltaError) as caught:
-        sql(f"INSERT INTO {table} (id, p) VALUES (5, DEFAULT + 1)")
-    assert (caught.value.getCondition(), caught.value.getSqlState()) == ("DEFAULT_PLACEMENT_INVALID", "42608")
+    sql(f"INSERT INTO {table} (id, p) SELECT v, default + 1 FROM VALUES (6, 40) AS n(v, default)")
+    sql(f"DELETE FROM {table} WHERE id = 6 AND p = 41 AND s = 'x'")
+    assert len(rows_of(sql(f"SELECT * FROM {table}"))) == 4
+    for query in (
+        "(id, p) VALUES (5, DEFAULT + 1)",
+        "(id, p) SELECT 5, 1 + DEFAULT",
+        "BY NAME SELECT 5 AS id, DEFAULT AS p",
+        "(id, p) SELECT v, coalesce(DEFAULT, 1) FROM VALUES (5) AS n(v)",
+    ):
+        with pytest.raises(DeltaError) as caught:
+            sql(f"INSERT INTO {table} {query}")
+        found = caught.value.getCondition(), caught.value.getSqlState()
+        assert found == ("DEFAULT_PLACEMENT_INVALID", "42608")
 
 
 def test_columns_that_only_spark_computes(sql: Any, tmp_path: Path) -> None:

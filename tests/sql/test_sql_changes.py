@@ -591,7 +591,9 @@ def test_defaults_in_the_list_of_a_select(tmp_path: Path) -> None:
         (3, 6, 30, "x"),
         (4, 8, 3, "x"),
     ]
-    for wrong in ("SELECT 5, DEFAULT + 1", "SELECT 5, q FROM (SELECT DEFAULT AS q)"):
+    with pytest.raises(InvalidArgumentError, match="DEFAULT is part of an expression"):
+        deltaic.sql(f"INSERT INTO {path} (id, p) SELECT 5, DEFAULT + 1")
+    for wrong in ("SELECT 5, d FROM (SELECT DEFAULT + 1 AS d)", "SELECT 5, q FROM (SELECT DEFAULT AS q)"):
         with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
             deltaic.sql(f"INSERT INTO {path} (id, p) {wrong}")
     with pytest.raises(InvalidArgumentError, match="DEFAULT is part of an expression"):

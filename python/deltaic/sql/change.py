@@ -138,20 +138,25 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
 
 
 def refuse_default_inside(value: str, where: str) -> None:
-    """Raises InvalidArgumentError if DEFAULT is a part of a value: `DEFAULT + 1`. `default.t.c` names a
-    column of the schema `default`, and in a subquery DEFAULT may be a column. `where`: for the text of
+    """Raises InvalidArgumentError if DEFAULT is a part of a value: `DEFAULT + 1`. `where`: for the text of
     the error."""
+    if has_default_inside(value):
+        raise InvalidArgumentError(
+            "DEFAULT is part of an expression", where=where, found=value, expected="DEFAULT alone"
+        )
+
+
+def has_default_inside(value: str) -> bool:
+    """True if DEFAULT is a part of a value: `DEFAULT + 1`. `default.t.c` names a column of the schema
+    `default`, and in a subquery DEFAULT may be a column."""
     if value.upper() == "DEFAULT" or "DEFAULT" not in value.upper():
-        return
+        return False
     words = ["", *(token.keyword for token in Reader(value).tokens), ""]
     alone = any(
         word == "DEFAULT" and "." not in (before, after)
         for before, word, after in zip(words, words[1:], words[2:], strict=False)
     )
-    if alone and "SELECT" not in words:
-        raise InvalidArgumentError(
-            "DEFAULT is part of an expression", where=where, found=value, expected="DEFAULT alone"
-        )
+    return alone and "SELECT" not in words
 
 
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:

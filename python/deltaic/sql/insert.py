@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, takewhile
 from typing import Any
 
 from deltaic.commands.replacement import Replacement
@@ -16,7 +16,7 @@ from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
 from deltaic.protocol.widening import is_widening
 from deltaic.rows.rows import Rows
-from deltaic.sql.change import defaulted, is_left_to_table, refuse_default_inside
+from deltaic.sql.change import defaulted, has_default_inside, is_left_to_table, refuse_default_inside
 from deltaic.sql.insert_replace import alias_length, bound, check_query, read_alias, unaliased_query
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import fit_by_name, matched
@@ -238,8 +238,11 @@ def _with_defaults(text: str, target: _Target, schema: Schema, tables: Tables) -
             computed[column] += is_left_to_table(value, schema, quote_name(column))
             if value.upper() == "DEFAULT":
                 edits.append((token.start, token.end, f"({defaulted(value, schema, quote_name(column))})"))
-    if not edits or (not reader.at("VALUES") and _has_column_default(text, tables)):
+    has_default = bool(edits) or any(has_default_inside(value) for _, value in chain(*rows))
+    if not has_default or (not reader.at("VALUES") and _has_column_default(text, tables)):
         return text, set()
+    for _, value in chain(*rows):
+        refuse_default_inside(value, "SELECT")
     computed += Counter()  # removes columns with the count 0
     if partly := sorted(column for column, count in computed.items() if count < len(rows)):
         raise UnsupportedFeatureError(
@@ -267,7 +270,7 @@ def _rows_of_values(reader: Reader) -> list[list[_Item]]:
         rows.append(reader.bracketed(lambda: _item(reader)))
         if not reader.accept(","):
             break
-    for _, value in itertools.chain(*rows):
+    for _, value in chain(*rows):
         refuse_default_inside(value, "VALUES")
     reader.position = start
     return rows
@@ -289,7 +292,7 @@ def _list_of_select(reader: Reader) -> list[list[_Item]]:
     if not reader.done and reader.tokens[reader.position].keyword not in _BRANCHES:
         reader.slice(*_BRANCHES)
     is_one, reader.position = reader.done, start
-    return [list(itertools.takewhile(lambda item: not item[1].endswith("*"), row))] if is_one else []
+    return [list(takewhile(lambda item: not item[1].endswith("*"), row))] if is_one else []
 
 
 def _has_column_default(text: str, tables: Tables) -> bool:
