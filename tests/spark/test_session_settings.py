@@ -6,10 +6,12 @@ import json
 import logging
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
@@ -22,6 +24,7 @@ from deltaic.engine.spark.settings import (
     OVERWRITE_PARTITIONS,
     REPLACE_WHERE_CHECK,
     REPLACE_WHERE_DATA,
+    SINK_LOG,
     TWO_PATHS,
     TXN_APP_ID,
     TXN_AUTO_RESET,
@@ -589,3 +592,22 @@ def test_a_setting_ignores_a_location_beside_a_path(tmp_path: Path, session: Any
     with setting(session, TWO_PATHS, "true"):
         session.sql(text)
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_setting_ignores_the_log_of_the_stream_that_wrote_the_files(tmp_path: Path, session: Any) -> None:
+    for name in ("sql", "api"):
+        for file, value in (("a", 1), ("b", 2)):
+            (tmp_path / name).mkdir(exist_ok=True)
+            pq.write_table(pa.table({"id": [value]}), tmp_path / name / f"{file}.parquet")
+        (tmp_path / name / "_spark_metadata").mkdir()
+        entry = {"path": (tmp_path / name / "a.parquet").as_uri(), "action": "add"}
+        (tmp_path / name / "_spark_metadata/0").write_text(f"v1\n{json.dumps(entry)}")
+    with setting(session, SINK_LOG, "false"):
+        session.sql(f"CONVERT TO DELTA parquet.`{tmp_path}/sql`")
+        DeltaTableOfSpark.convertToDelta(session, f"parquet.`{tmp_path}/api`")
+    for name in ("sql", "api"):
+        rows = session.read.format("delta").load(str(tmp_path / name)).collect()
+        assert sorted(row.id for row in rows) == [1, 2]
+        shutil.rmtree(tmp_path / name / "_delta_log")
+    session.sql(f"CONVERT TO DELTA parquet.`{tmp_path}/sql`")
+    assert DeltaTable(tmp_path / "sql").scan().to_arrow().to_pylist() == [{"id": 1}]

@@ -4,6 +4,9 @@ batches, and readers of the folder ignore all other files."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +16,25 @@ from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log import references
 
 _BATCH = re.compile(r"^_spark_metadata/([0-9]+)(\.compact)?$")
+_ignored: ContextVar[bool] = ContextVar("logs of sinks are ignored", default=False)
 _ENTRIES = pa.schema([("path", pa.string()), ("action", pa.string())])
+
+
+@contextmanager
+def ignoring_logs() -> Iterator[None]:
+    """In the body, `sink_files` finds no log."""
+    before = _ignored.set(True)
+    try:
+        yield
+    finally:
+        _ignored.reset(before)
 
 
 def sink_files(store: _core.Store, paths: pa.ChunkedArray) -> pa.Array | None:
     """Returns the files of a stream's complete batches, relative to the folder of the store; None for a
     folder without such a log. `paths`: all files below the folder."""
+    if _ignored.get():
+        return None
     batches = [
         (int(match[1]), match[2] is not None, path)
         for path in paths.filter(pc.starts_with(paths, "_spark_metadata/")).to_pylist()

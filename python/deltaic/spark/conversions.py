@@ -4,12 +4,14 @@ makes its entry that of a Delta table."""
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from deltaic.commands import convert as command
 from deltaic.commands.create import TableOptions
+from deltaic.commands.sink_log import ignoring_logs
 from deltaic.engine.spark.native.session import has_jvm
-from deltaic.engine.spark.settings import commit_options, table_properties
+from deltaic.engine.spark.settings import SINK_LOG, commit_options, is_off, table_properties
 from deltaic.engine.spark.types import described
 from deltaic.errors import InvalidArgumentError, PathOutsideTableError, UnsupportedFeatureError
 from deltaic.log.store import open_store
@@ -33,6 +35,11 @@ from deltaic.table import DeltaTable
 
 _HIVE_PARQUET = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _LOCAL = re.compile(r"^file:/+")
+
+
+def following_sink_log(spark: Any) -> AbstractContextManager[None]:
+    """In the body, the setting SINK_LOG decides which files of a stream are converted."""
+    return ignoring_logs() if is_off(spark, SINK_LOG) else nullcontext()
 
 
 def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: bool = True) -> bool:

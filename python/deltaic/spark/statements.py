@@ -28,7 +28,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.builders import FORMATS
 from deltaic.spark.catalog_statements import detail_of, run_in_catalog
-from deltaic.spark.conversions import convert_named
+from deltaic.spark.conversions import convert_named, following_sink_log
 from deltaic.spark.explain import explained
 from deltaic.spark.frames import frame_of, newest, read, version_at
 from deltaic.spark.heads import CHANGES, by_name, needs_delta, passes_head, provider_of, shows, target_of
@@ -283,7 +283,7 @@ def _run_on_table(
 
 def _convert(spark: Any, text: str) -> DataFrame:
     """Runs CONVERT TO DELTA."""
-    with opening(spark):
+    with opening(spark), following_sink_log(spark):
         conversion = read_conversion(Reader(text))
         if convert_named(
             spark, Name(conversion.source), conversion.columns, statistics=conversion.statistics

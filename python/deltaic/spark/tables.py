@@ -39,7 +39,7 @@ from deltaic.plan.literal import lit
 from deltaic.protocol.properties import FEATURE_PREFIX
 from deltaic.rows.rows import Rows
 from deltaic.spark.aliases import alias_of
-from deltaic.spark.conversions import convert_named, schema_of
+from deltaic.spark.conversions import convert_named, following_sink_log, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import check_restorable, frame_of, newest
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
@@ -183,7 +183,7 @@ class DeltaTable:
         1
         """
         source, partition_schema = tuple(Reader(identifier).dotted()), schema_of(partitionSchema)
-        with opening(sparkSession):
+        with opening(sparkSession), following_sink_log(sparkSession):
             if convert_named(sparkSession, Name(source), partition_schema):
                 return cls.forName(sparkSession, identifier)
             source_format, path = convertible(source)

@@ -154,6 +154,9 @@ MAPPING_REMOVAL = _delta("columnMapping.allowRemoval")
 """Setting: if false, column mapping cannot be removed from a table."""
 TWO_PATHS = _delta("legacy.allowAmbiguousPathsInCreateTable")
 """Setting: if true, CREATE TABLE of a path ignores a LOCATION with another path."""
+SINK_LOG = _delta("convert.useMetadataLog")
+"""Setting: if false, CONVERT TO DELTA takes all files of a folder that a stream wrote, and not those of the
+stream's log alone."""
 NESTED_NOT_NULL = _delta("constraints.allowUnenforcedNotNull.enabled")
 """Setting: if true, fields within arrays and maps may be NOT NULL."""
 
