@@ -3,6 +3,7 @@ clause, a schema and a table. Spark decides by its grammar, for Delta tables as 
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,22 @@ def test_a_subquery_of_a_statement_leaves_cached_rows(session: Any) -> None:
     session.sql("DELETE FROM changed_rows WHERE id IN (SELECT id FROM held_rows VERSION AS OF 1)")
     assert cached.storageLevel.useMemory
     cached.unpersist()
+
+
+def test_the_history_names_tables_of_subqueries_as_the_statement_does(session: Any, tmp_path: Path) -> None:
+    made(session, "shown_rows", 1, 2, 3, 4)
+    made(session, "chosen", 1, 2)
+    session.range(3, 4).write.format("delta").save(str(tmp_path))
+    path = f"delta.`{tmp_path}`"
+    session.sql("DELETE FROM shown_rows WHERE id IN (SELECT id FROM chosen WHERE chosen.id = 1)")
+    session.sql("DELETE FROM shown_rows WHERE id = (SELECT max(c.id) FROM chosen VERSION AS OF 1 c)")
+    session.sql(f"UPDATE shown_rows SET word = 'x' WHERE EXISTS (SELECT 1 FROM {path} o WHERE o.id = 3)")
+    history = session.sql("DESCRIBE HISTORY shown_rows LIMIT 3").select("operationParameters.predicate")
+    assert [json.loads(row.predicate) for row in history.collect()] == [
+        [f"EXISTS(SELECT 1 FROM {path} AS o WHERE (o.id = 3))"],
+        ["(id = (SELECT max(c.id) FROM chosen VERSION AS OF 1 AS c))"],
+        ["(id IN (SELECT id FROM chosen WHERE (chosen.id = 1)))"],
+    ]
 
 
 def test_the_most_specific_handler_of_a_script_runs(session: Any) -> None:

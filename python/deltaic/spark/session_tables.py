@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime
@@ -48,6 +49,9 @@ from deltaic.table import DeltaTable
 
 _numbers = itertools.count()
 
+_VIEW = re.compile(r"(__deltaic_rows_\d+)(?: AS `([^`]+)`)?")
+"""Pattern of a temporary view of `SparkTables.with_views`, with the alias that it gets."""
+
 
 def timestamp_of(spark: Any, text: str, sql: Callable[[Any, str], Any] = spark_sql) -> datetime:
     """Evaluates an SQL expression of a timestamp, or of its text, in the session's time zone, and returns the
@@ -80,6 +84,7 @@ class SparkTables(Tables):
         super().__init__(None, None)
         self._spark, self.definitions, self.defined, self._frames = spark, definitions, defined, frames or {}
         self._entering = ExitStack()
+        self._written: dict[str, str] = {}
         self.target: Name | None = None
 
     def __enter__(self) -> SparkTables:
@@ -145,7 +150,7 @@ class SparkTables(Tables):
         return queried(self._spark, text, self._frames)
 
     def engine_with_queries(self, engine: Any) -> Any:
-        return engine.with_queries(self.with_views)
+        return engine.with_queries(self.with_views, self._as_written)
 
     def with_views(self, text: str, *, pins: bool = True) -> str:
         """Replaces the Delta tables in the subqueries of a condition or value by temporary views, which are
@@ -160,20 +165,36 @@ class SparkTables(Tables):
         whole = f"SELECT ({defined(text, self.definitions, self.defined)}\n)"
         views = {}
         for reference in references(Reader(whole), self._spark):
+            written = whole[reference.start : reference.end]
             views[reference] = self._viewed(
                 read(self._spark, reference.path)
                 if pins and reference.is_newest
-                else referred(self._spark, reference)
+                else referred(self._spark, reference),
+                written.split(maxsplit=1)[1] if reference.is_query else written,
             )
         whole = spliced(whole, views)
         for name, frame in self._frames.items():
             if name in whole:
-                whole = whole.replace(name, self._viewed(frame))
+                whole = whole.replace(name, self._viewed(frame, name))
         return whole[len("SELECT (") : -len("\n)")]
 
-    def _viewed(self, frame: Any) -> str:
-        """Creates a temporary view of a DataFrame, and returns the view's name."""
+    def _as_written(self, text: str) -> str:
+        """Replaces the temporary views of `with_views` in a text by the tables as the statement names them:
+        ``FROM __deltaic_rows_0 AS `s` `` becomes `FROM s`."""
+        return _VIEW.sub(self._name_written, text) if self._written else text
+
+    def _name_written(self, match: re.Match[str]) -> str:
+        written, alias = self._written.get(match[1]), match[2]
+        if written is None:
+            return match[0]
+        is_own = alias is None or Reader(written).tokens[-1].name.lower() == alias.lower()
+        return written if is_own else f"{written} AS {quote_name(alias)}"
+
+    def _viewed(self, frame: Any, written: str) -> str:
+        """Creates a temporary view of a DataFrame, and returns the view's name. `written`: the text that the
+        name replaces."""
         name = f"__deltaic_rows_{next(_numbers)}"
+        self._written[name] = written
         frame.createOrReplaceTempView(name)
         # `spark.catalog.dropTempView` would also drop rows that the user has cached of the same table
         catalog = session_catalog(self._spark) if has_jvm(self._spark) else self._spark.catalog

@@ -103,12 +103,14 @@ class SparkEngine:
         self.recent_snapshots = RecentSnapshots()
         self._recent_tables = RecentTables()
         self._queries: Callable[[str], str] | None = None
+        self._as_written: Callable[[str], str] = str
 
-    def with_queries(self, prepare: Callable[[str], str]) -> SparkEngine:
+    def with_queries(self, prepare: Callable[[str], str], shown: Callable[[str], str] = str) -> SparkEngine:
         """Returns an engine for a statement whose expressions may hold subqueries. `prepare`: a function that
-        replaces the tables in the text of an expression by names that the session knows."""
+        replaces the tables in the text of an expression by names that the session knows. `shown`: its
+        inverse, for texts in the history."""
         engine = copy.copy(self)
-        engine._queries = prepare
+        engine._queries, engine._as_written = prepare, shown
         return engine
 
     @property
@@ -175,7 +177,7 @@ class SparkEngine:
     def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
         from deltaic.spark_sql.resolved_text import resolved_text  # imports the parser
 
-        return resolved_text(condition, alias)
+        return self._as_written(resolved_text(condition, alias))
 
     def parsed_text(self, condition: str) -> str:
         with named_errors():
