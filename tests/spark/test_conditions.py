@@ -2799,3 +2799,36 @@ def test_no_message_shows_an_alias_of_ours(place: Place) -> None:
     assert caught.value.getCondition() == "AMBIGUOUS_REFERENCE"
     assert caught.value.getMessageParameters()["referenceNames"] == "[`id`, `s`.`id`]"
     assert "__deltaic" not in str(caught.value)
+
+
+def test_types_in_parameters(place: Place) -> None:
+    from pyspark.errors import AnalysisException
+
+    place.sql("CREATE TABLE delta.`{root}/n` (id INT, st STRUCT<a: INT, b: ARRAY<BIGINT>>) USING delta")
+    merge = (
+        "MERGE INTO delta.`{root}/n` t USING (SELECT 1 AS id, named_struct('a', 1) AS st) s ON t.id = s.id"
+    )
+    wanted = {
+        "UPDATE delta.`{root}/n` SET st = named_struct('c', 1.5BD)": (
+            "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+            {"fromCatalog": "struct<c:decimal(2,1)>", "toCatalog": "struct<a:int,b:array<bigint>>"},
+        ),
+        f"{merge} WHEN MATCHED THEN UPDATE SET st = s.st": (
+            "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+            {"fromCatalog": "struct<a:int>", "toCatalog": "struct<a:int,b:array<bigint>>"},
+        ),
+        "CREATE TABLE delta.`{root}/m` (id INT, p MAP<STRING, BIGINT>) USING delta PARTITIONED BY (p)": (
+            "INVALID_PARTITION_COLUMN_DATA_TYPE",
+            {"type": '"MAP<STRING, BIGINT>"'},
+        ),
+        "CREATE TABLE delta.`{root}/m` (id INT, p ARRAY<INT>) USING delta CLUSTER BY (p)": (
+            "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
+            {"columnsWithDataTypes": "p : ARRAY<INT>"},
+        ),
+    }
+    found = {}
+    for text in wanted:
+        with pytest.raises(AnalysisException) as refused:
+            place.sql(text)
+        found[text] = refused.value.getCondition(), refused.value.getMessageParameters()
+    assert found == wanted

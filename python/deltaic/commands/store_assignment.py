@@ -206,7 +206,7 @@ class _Fit:
                 where=self.where,
                 found=", ".join(extra),
                 expected=type_name(target),
-            )
+            ).with_values(given_type=source, column_type=target)
         missing = [item.name for item in target.fields if item.name.lower() not in by_name]
         if missing and not self.fills:
             error = SchemaMismatchError(
@@ -216,6 +216,8 @@ class _Fit:
                 expected=f"{type_name(target)}, or a merge that evolves the schema",
             )
             raise error.with_values(
+                given_type=source,
+                column_type=target,
                 shortage=f"not enough nested fields in {self.where.removeprefix('column ')}",
                 value_count=len(source.fields),
                 column_count=len(target.fields),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, physical_name
+from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import DataType, Schema, Struct, decimal_parts, path_text, type_name, walk
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
                 found=type_name(item.type),
                 expected="numbers, times, text",
             )
-            raise unordered.with_values(columns=f"{path_text(path)} : {type_name(item.type).upper()}")
+            raise unordered.with_values(columns=f"{path_text(path)} : {format_type(item.type).upper()}")
         paths.append(path)
     if paths and definition.metadata.partition_columns:
         raise InvalidArgumentError(

@@ -43,6 +43,7 @@ class Condition:
     | "@time", "~time" | a time | 2026-01-31 12:00:00.25, 2026-01-31 12:00:00 |
     | "%schema" | a schema | a tree, as `printSchema` shows it |
     | "^type" | a type | IntegerType |
+    | "&type" | a type | struct<a:int> |
     | "=text" | text, the same in each error | text |
     | "table|where" | the first of these that the error has | |
     """

@@ -21,7 +21,7 @@ from deltaic.spark import (
     conditions_of_tables,
 )
 from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
-from deltaic.spark.schema_trees import class_text, tree_text
+from deltaic.spark.schema_trees import catalog_text, class_text, tree_text
 from deltaic.sql_text import spark_name
 
 __all__ = [
@@ -141,7 +141,7 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
         if source.startswith("="):
             yield name, source[1:]
             continue
-        attributes = source.strip("`\"'()[]<>@~.%^").split("|")
+        attributes = source.strip("`\"'()[]<>@~.%^&").split("|")
         values = (named.get(each, error.values.get(each, _attribute(error, each))) for each in attributes)
         value = next((each for each in values if each is not None), None)
         if value is not None:
@@ -187,6 +187,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "~": lambda value: _java_time(value, seconds=True),
     "%": tree_text,
     "^": class_text,
+    "&": catalog_text,
     '"': lambda value: f'"{_sql_type(value)}"',
     "(": lambda value: f'"{value}"',
     "'": lambda value: f"'{value}'",

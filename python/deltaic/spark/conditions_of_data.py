@@ -105,6 +105,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _SCHEMA,
         "^an assigned struct (has fields that|lacks fields of)",
+        {"fromCatalog": "&given_type", "toCatalog": "&column_type"},
     ),
     Condition(
         "DELTA_INSERT_COLUMN_ARITY_MISMATCH",

@@ -251,7 +251,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^the data has partition columns only",
         {"details": "="},
     ),
-    Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS),
+    Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS, parameters={"type": '"type"'}),
     Condition(
         "DELTA_INVALID_PARTITION_COLUMN_TYPE",
         "42996",
