@@ -51,7 +51,6 @@ OTHERWISE = {
     "test_spark_sql.py::test_views_by_the_data_source": (
         "nobody knows which table such a view shows: refused by name"
     ),
-    "test_conditions.py::test_parameters_of_a_predicate": "a predicate is parsed when the command runs",
     "test_conditions.py::test_what_delta_spark_raises_as_an_error_of_the_jvm": "the client has no JVM",
     "test_convert_by_name.py::test_a_table_of_a_schema_with_the_name_of_the_format": (
         "managed tables are not converted by public interfaces"

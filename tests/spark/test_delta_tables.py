@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import UnsupportedOperationException
 
 from deltaic.spark.tables import DeltaTable, IdentityGenerator
+from spark_session import other_session
 
 SIZES = "struct<min:bigint,max:bigint,avg:double,totalFiles:bigint,totalSize:bigint>"
 CUBE, ZCUBE = "struct<num:bigint,size:bigint>", "struct<numFiles:bigint,size:bigint>"
@@ -504,6 +506,22 @@ def test_errors_have_the_words_of_delta_spark(spark: Any, path: str) -> None:
         DeltaTable.create(spark).addColumn("a", "int", generatedAlwaysAs=IdentityGenerator())
     with pytest.raises(DeltaError, match=r"part is a partition column\. Z-Ordering can only be performed on"):
         table.optimize().executeZOrderBy("part")
+
+
+def test_the_history_has_the_parsed_condition_of_optimize(spark: Any, path: str) -> None:
+    """As delta-spark's own tests expect it (python/delta/tests/test_deltatable.py), also by Spark's public
+    interfaces."""
+    public = other_session(spark)
+    deltaic.spark.enable(public, native="never")
+    table = DeltaTable.forPath(public, path)
+    for condition, parsed in (
+        ("part = 'a'", "('part = a)"),
+        ("part = 'a' OR NOT part IN ('b\n', 'c') -- note", "(('part = a) OR NOT 'part IN (b\n,c))"),
+        ("true", "true"),
+    ):
+        deltaic.write(path, pa.table({"id": [9], "part": ["a"], "amount": [9.0]}), mode="append")
+        table.optimize().where(condition).executeCompaction()
+        assert json.loads(table.history(1).first().operationParameters["predicate"]) == [parsed]
 
 
 def test_settings_of_the_protocol(spark: Any, tmp_path: Path) -> None:

@@ -170,8 +170,8 @@ class Engine(Protocol):
 
     def parsed_text(self, condition: str) -> str:
         """Returns the text of a condition of OPTIMIZE for the history. On Spark this is the text of the
-        parsed condition, `('part = a)`, as delta-spark writes it. The embedded engine, and Spark on the
-        public path, return the text of `shown_condition`."""
+        parsed condition, `('part = a)`, as delta-spark writes it. The embedded engine returns the text of
+        `shown_condition`."""
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         """Builds an expression of this type from SQL text of ours and resolved expressions, which are not

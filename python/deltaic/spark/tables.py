@@ -35,7 +35,7 @@ from deltaic.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from deltaic.plan.literal import lit
+from deltaic.plan.literal import enclosed, lit
 from deltaic.protocol.properties import FEATURE_PREFIX
 from deltaic.rows.rows import Rows
 from deltaic.spark.aliases import alias_of
@@ -660,7 +660,9 @@ class DeltaOptimizeBuilder:
 
     @property
     def _where(self) -> str | None:
-        return " AND ".join(f"({text})" for text in self._filters) or None
+        if len(self._filters) == 1:
+            return self._filters[0]
+        return " AND ".join(map(enclosed, self._filters)) or None
 
 
 def _columns_by_alias(frame: Any, alias: str) -> dict[tuple[str, ...], str]:

@@ -47,6 +47,7 @@ from deltaic.engine.spark.on_driver import (
     nullable_fields,
     with_bytes_of_shapes,
 )
+from deltaic.engine.spark.parsed_conditions import explained_condition
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
@@ -184,7 +185,7 @@ class SparkEngine:
             return self.read_path.planned(
                 "the text of a parsed condition",
                 lambda: str(parsed_expression(self.spark, condition).toString()),
-                lambda: self.shown_condition(condition, None),
+                lambda: explained_condition(self.spark, condition) or self.shown_condition(condition, None),
             )
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
