@@ -101,6 +101,27 @@ def test_complete_mode_replaces_all_rows(session: Any, tmp_path: Path) -> None:
         run(grouped.writeStream.outputMode("update").format("delta"), tmp_path, path)
 
 
+def test_a_query_with_state_continues_after_a_crash_behind_a_commit(session: Any, tmp_path: Path) -> None:
+    """The checkpoint does not know that the last batch was completed. The batch is not written again, but its
+    state is: Spark 4.2 and newer check that."""
+    for number in (1, 2):
+        files(tmp_path / "in", number)
+    path = str(tmp_path / "t")
+
+    def count() -> list[tuple[int, int]]:
+        grouped = source(session, tmp_path / "in").groupBy("part").count()
+        run(grouped.writeStream.outputMode("complete").format("delta"), tmp_path, path)
+        return sorted((row["part"], row["count"]) for row in DeltaTable(path).scan())
+
+    assert count() == [(0, 1), (1, 1)]
+    commits = tmp_path / "checkpoint" / "commits"
+    (commits / "1").unlink()
+    (commits / ".1.crc").unlink(missing_ok=True)
+    files(tmp_path / "in", 3)
+    assert count() == [(0, 1), (1, 2)]
+    assert DeltaTable(path).version == 2
+
+
 def test_columns_are_added_where_that_is_asked_for(session: Any, tmp_path: Path) -> None:
     """DeltaSinkSuite: "incompatible schema merging throws errors", "can add a column"."""
     files(tmp_path / "in", 1)

@@ -5,16 +5,19 @@ not written twice."""
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from deltaic.commands.create import existing
 from deltaic.commands.write_job import Mode
 from deltaic.engine.spark.native.session import has_jvm, locations_of
 from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
+from deltaic.log import recent
 from deltaic.log.store import locate, open_store
 from deltaic.plan.nodes import TableRead
 from deltaic.protocol.partitioning import partition_columns
@@ -24,7 +27,9 @@ from deltaic.spark.named_tables import entering
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.spark.raising import raises_as_spark
 from deltaic.table import DeltaTable
+from deltaic.transaction.transaction import already_committed
 
+log = logging.getLogger("deltaic.spark")
 _QUERY_ID = "sql.streaming.queryId"
 """Local property of the thread that runs a batch: the id of its query."""
 _METADATA_BYTES = 1 << 16
@@ -83,15 +88,16 @@ def batch_writer(
     return BatchWriter(batch_state, output, place), {"checkpointLocation": place}
 
 
-@dataclass(frozen=True)
+@dataclass
 class BatchWriter:
     """Writes the batches of one query. `output`: append or complete. `checkpoint`: location of the query's
     checkpoint, from which the query's id is read on Spark Connect; None if the thread's local property has
-    the id."""
+    the id. `is_first`: True before the first batch, the only one that a former run may have written."""
 
     state: BuilderState
     output: str
     checkpoint: str | None = None
+    is_first: bool = True
 
     @raises_as_spark(instead=_CONDITIONS)
     def __call__(self, batch: Any, number: int) -> None:
@@ -104,7 +110,12 @@ class BatchWriter:
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
         job.reads = self.state.reads
         job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
-        write_frame(batch, job, _MODES[self.output], casts=True)
+        is_written = self.is_first and _is_written(batch.sparkSession, job, _MODES[self.output])
+        self.is_first = False
+        if is_written:
+            _run(batch)
+        else:
+            write_frame(batch, job, _MODES[self.output], casts=True)
 
     def _query(self, batch: Any) -> str:
         """Returns the query's id."""
@@ -118,6 +129,25 @@ class BatchWriter:
         with opening(batch.sparkSession):
             data = open_store(self.checkpoint).get("metadata", most=_METADATA_BYTES)
         return str(json.loads(data)["id"])
+
+
+def _is_written(spark: Any, job: BuilderState, mode: Mode) -> bool:
+    """True if the table has the batch already: the query has ended between the commit and the end of the
+    batch."""
+    options, _ = options_of(spark, job, mode)
+    with opening(spark):
+        store = open_store(locate(options.path), dict(options.storage_options) or None)
+    return already_committed(recent.newest(store) or existing(store), options.job.commit)
+
+
+def _run(batch: Any) -> None:
+    """Computes the rows of a batch that is not written. Spark ends a query with state (an aggregation, a
+    join, ...) if a batch does not commit the state of all partitions. Without state an error, for example
+    because the files of the batch are gone, has no effect."""
+    try:
+        batch.write.format("noop").mode("overwrite").save()
+    except Exception as error:
+        log.warning("a batch that the table has already could not be computed again: %s", error)
 
 
 def create_table(df: Any, state: BuilderState) -> None:
