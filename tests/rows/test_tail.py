@@ -241,6 +241,24 @@ def test_commits_that_are_gone(tmp_path: Path) -> None:
     assert ids(table.tail(offset=first.offset, fail_on_data_loss=False, poll=None)) == [[4, 5]]
 
 
+def test_the_commit_at_the_start_is_gone(tmp_path: Path) -> None:
+    """It is lost if an older commit is there, as in delta-spark. Else the version is too old. A version after
+    it need not be readable (DeltaSourceFastDropFeatureSuite: "Protocol validations supress errors when
+    snapshot cannot be reconstructed")."""
+    table = appended(tmp_path / "t", 6)
+    table.checkpoint()
+    log = tmp_path / "t" / "_delta_log"
+    (log / f"{2:020}.json").unlink()
+    with pytest.raises(VersionNotFoundError, match="DELTA_MISSING_FILES_UNEXPECTED_VERSION"):
+        next(table.tail(start=2, poll=None))
+    assert ids(table.tail(start=2, fail_on_data_loss=False, poll=None)) == [[3, 4, 5]]
+    assert ids(table.tail(start=3, poll=None)) == [[3, 4, 5]]
+    for version in (0, 1):
+        (log / f"{version:020}.json").unlink()
+    with pytest.raises(VersionNotFoundError, match="DELTA_VERSION_NOT_FOUND"):
+        next(table.tail(start=2, fail_on_data_loss=False, poll=None))
+
+
 def test_files_are_left_out_by_their_paths(tmp_path: Path) -> None:
     table = appended(tmp_path / "t", 1, partition_by="p")
     deltaic.write(table, rows(1, 2, 3), mode="append")

@@ -106,6 +106,14 @@ def test_wrong_options_are_named(session: Any, tmp_path: Path, options: dict[str
         session.readStream.format("delta").options(**options).load(str(tmp_path / "t"))
 
 
+def test_a_version_in_the_path_is_refused(session: Any, tmp_path: Path) -> None:
+    appended(tmp_path / "t", 1)
+    with pytest.raises(InvalidArgumentError, match="a stream follows a table") as raised:
+        session.readStream.format("delta").load(str(tmp_path / "t@v0"))
+    error: Any = raised.value
+    assert error.getCondition() == "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS"
+
+
 def ended(collector: Collector, table: Path, **options: Any) -> str:
     """Returns the text of the error that ends a query."""
     return str(failure(lambda: collector.run(table, **options)))

@@ -17,7 +17,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    ProtocolError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 from deltaic.log import catalog, changes, history
 from deltaic.log.schema_log import (
     DROP,
@@ -31,6 +38,7 @@ from deltaic.log.schema_log import (
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.segment import newest as newest_listing
 from deltaic.log.snapshot import Snapshot
+from deltaic.log.stream_files import CommitFiles, StreamFiles
 from deltaic.log.stream_limits import BatchRoom, Limits
 from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
 from deltaic.protocol import change_feed, features
@@ -126,49 +134,6 @@ class StreamOptions:
         return Limits(self.max_files, self.max_bytes)
 
 
-@dataclass(frozen=True, eq=False)
-class _CommitFiles:
-    """The files of a commit. `added`: files whose rows the commit adds. `derived`, `recorded`: the files of
-    its changes, as `_core.read_changes` returns them."""
-
-    added: pa.Table
-    derived: pa.Table | None = None
-    recorded: pa.Table | None = None
-
-    @property
-    def count(self) -> int:
-        return sum(int(table.num_rows) for table in self._tables)
-
-    @property
-    def size(self) -> int:
-        import pyarrow.compute as pc
-
-        return sum(int(pc.sum(table["size"]).as_py() or 0) for table in self._tables)
-
-    @property
-    def _tables(self) -> list[pa.Table]:
-        return (
-            [self.added] if self.derived is None or self.recorded is None else [self.derived, self.recorded]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class StreamFiles:
-    """The files of a batch.
-
-    `added`: `add` actions of the files to read. In a stream of changes these are files of the initial
-        snapshot, whose rows count as inserted at `version` and `time`.
-    `derived`, `recorded`: the files of changes, as `_core.read_changes` returns them, or None."""
-
-    snapshot: Snapshot
-    added: pa.Table
-    derived: pa.Table | None = None
-    recorded: pa.Table | None = None
-    are_changes: bool = False
-    version: int | None = None
-    time: datetime | None = None
-
-
 class TableStream:
     """A table as a stream of files.
 
@@ -189,7 +154,7 @@ class TableStream:
         self.snapshot, self.options = snapshot, options
         self.table_id = snapshot.metadata.id
         self._initial: tuple[int, pa.Table] | None = None
-        self._commits: OrderedDict[int, _CommitFiles] = OrderedDict()
+        self._commits: OrderedDict[int, CommitFiles] = OrderedDict()
         self._kept = 0
         self._is_checked = False
         self._definitions: dict[int, tuple[Metadata | None, Protocol | None]] = {}
@@ -212,8 +177,9 @@ class TableStream:
         if isinstance(start, datetime):
             version = changes.first_version_at(snapshot, listing, start, after_last=allowed)
             return StreamOffset(self.table_id, version)
-        if start not in listing.commits and not (allowed and start > listing.latest):
-            there = f"{min(listing.commits)} to {max(listing.commits)}" if listing.commits else "none"
+        first, last = min(listing.commits, default=0), max(listing.commits, default=-1)
+        if not first <= start <= last and not (allowed and start > last):
+            there = f"{first} to {last}" if listing.commits else "none"
             message = "[DELTA_VERSION_NOT_FOUND] the log does not have the version"
             raise VersionNotFoundError(message, where=snapshot.location, found=start, expected=there)
         return StreamOffset(self.table_id, int(start))
@@ -391,7 +357,7 @@ class TableStream:
             expected=f"version {version}",
         )
 
-    def _commit_or_none(self, version: int) -> _CommitFiles | None:
+    def _commit_or_none(self, version: int) -> CommitFiles | None:
         try:
             return self._commit(version)
         except VersionNotFoundError:
@@ -399,7 +365,7 @@ class TableStream:
                 raise
             return None
 
-    def _commit(self, version: int) -> _CommitFiles:
+    def _commit(self, version: int) -> CommitFiles:
         if (known := self._commits.get(version)) is not None:
             return known
         try:
@@ -415,7 +381,7 @@ class TableStream:
     def _forget(self, version: int) -> None:
         self._kept -= self._commits.pop(version).count
 
-    def _added_by(self, version: int) -> _CommitFiles:
+    def _added_by(self, version: int) -> CommitFiles:
         commit = _core.read_commit(
             self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version)
         )
@@ -424,7 +390,7 @@ class TableStream:
         removed = commit.removes.filter(commit.removes["dataChange"])
         if removed.num_rows and self._skips(version, removed["path"][0].as_py(), adds=bool(added.num_rows)):
             added = added.slice(0, 0)
-        return _CommitFiles(added.select(_COLUMNS))
+        return CommitFiles(added.select(_COLUMNS))
 
     def _skips(self, version: int, path: str, *, adds: bool) -> bool:
         """True if the options skip a commit that removes files. InvalidArgumentError is raised if no option
@@ -449,7 +415,7 @@ class TableStream:
             )
         return False
 
-    def _changes_of(self, version: int) -> _CommitFiles:
+    def _changes_of(self, version: int) -> CommitFiles:
         store = self.snapshot.store
         path = catalog.commit_file(store, version)
         commit = _core.read_commit(store, version, path)
@@ -465,15 +431,15 @@ class TableStream:
             and not derived["selection"].is_valid().to_numpy().any()
         )
         added = commit.adds.filter(commit.adds["dataChange"]).select(_COLUMNS)
-        return _CommitFiles(added if plain else added.slice(0, 0), derived, recorded)
+        return CommitFiles(added if plain else added.slice(0, 0), derived, recorded)
 
     @staticmethod
-    def _is_whole(commit: _CommitFiles) -> bool:
+    def _is_whole(commit: CommitFiles) -> bool:
         """True if a batch must have all of the commit's files or none, because a row before an update and the
         row after it must be in one batch."""
         return commit.derived is not None and not commit.added.num_rows
 
-    def _is_read(self, commit: _CommitFiles, version: int, count: int) -> bool:
+    def _is_read(self, commit: CommitFiles, version: int, count: int) -> bool:
         """True if an offset after `count` files of a commit of changes is after the commit. delta-spark ends
         a batch with the number of the commit's last file, and counts both the file that an UPDATE removes and
         the one that it adds. An offset within the commit is an InvalidArgumentError."""
@@ -487,7 +453,7 @@ class TableStream:
         return count > 0
 
     @staticmethod
-    def _split(commit: _CommitFiles) -> pa.Table:
+    def _split(commit: CommitFiles) -> pa.Table:
         return commit.added if commit.derived is None else commit.derived
 
     def _time_of(self, version: int) -> datetime:
@@ -519,7 +485,9 @@ class TableStream:
         if not at.initial and at.version < self.snapshot.version:
             try:
                 metadata = Snapshot.load(self.snapshot.store, version=at.version).metadata
-            except (VersionNotFoundError, FileNotFoundError):
+            except UnsupportedFeatureError:
+                raise
+            except (VersionNotFoundError, ProtocolError, FileNotFoundError):
                 return  # the version cannot be loaded, but each commit is checked when it is read
             self._check_metadata(metadata, at.version)
 

@@ -187,12 +187,7 @@ class StreamReadOptions:
         an unsupported option."""
         reader = _OptionReader(options)
         path = reader.path()
-        for name in ("versionAsOf", "timestampAsOf"):
-            if reader.text(name) is not None:
-                message = (
-                    "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
-                )
-                raise InvalidArgumentError(message, found=name, expected="startingVersion")
+        pinned = [name for name in ("versionAsOf", "timestampAsOf") if reader.text(name) is not None]
         locations = [reader.text(name) for name in _SCHEMA_LOCATIONS]
         tracking_id = reader.text("streamingSourceTrackingId")
         allowed = {name: text for name in (RENAME, DROP, TYPE) if (text := reader.text(name)) is not None}
@@ -218,6 +213,13 @@ class StreamReadOptions:
             fail_on_data_loss=not loses,
             **{**flags, "ignore_changes": flags["ignore_changes"] or deletes_files},
         )
+        storage_options = reader.rest()
+        if pinned or travelled(path, storage_options)[1:] != (None, None):
+            raise InvalidArgumentError(
+                "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it",
+                found=", ".join(pinned) or path,
+                expected="startingVersion",
+            )
         return StreamReadOptions(
             path=path,
             stream=stream,
@@ -225,7 +227,7 @@ class StreamReadOptions:
             schema_location=next((each for each in locations if each is not None), None),
             tracking_id=tracking_id,
             allowed_changes=allowed,
-            storage_options=reader.rest(),
+            storage_options=storage_options,
         )
 
 

@@ -22,7 +22,8 @@ from deltaic.engine.spark.settings import (
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import SchemaMismatchError
 from deltaic.log.schema_log import TYPE
-from deltaic.log.stream import StreamFiles, StreamOptions, TableStream
+from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream_files import StreamFiles
 from deltaic.plan.literal import lit
 from deltaic.protocol import change_feed, widening
 from deltaic.protocol.schema import Struct

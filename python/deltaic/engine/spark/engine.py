@@ -78,7 +78,8 @@ from deltaic.protocol.schema import DataType, Schema
 if TYPE_CHECKING:
     from deltaic.engine.spark.expressions import Analyser
     from deltaic.log.snapshot import Snapshot
-    from deltaic.log.stream import StreamFiles, TableStream
+    from deltaic.log.stream import TableStream
+    from deltaic.log.stream_files import StreamFiles
 
 
 CHEAP_BYTES = 2**30

@@ -17,7 +17,8 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
-from deltaic.log.stream import StreamFiles, TableStream
+from deltaic.log.stream import TableStream
+from deltaic.log.stream_files import StreamFiles
 from deltaic.log.stream_offset import BASE, StreamOffset
 from deltaic.protocol import change_feed
 from deltaic.rows.tail import stream_scans
