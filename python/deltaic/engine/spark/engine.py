@@ -32,7 +32,7 @@ from deltaic.engine.spark.engine_session import EngineSession
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
-from deltaic.engine.spark.native.session import parsed_expression, spark_context
+from deltaic.engine.spark.native.session import spark_context
 from deltaic.engine.spark.native.tables import RecentTables
 from deltaic.engine.spark.on_driver import (
     SOURCE_BYTES,
@@ -47,7 +47,7 @@ from deltaic.engine.spark.on_driver import (
     nullable_fields,
     with_bytes_of_shapes,
 )
-from deltaic.engine.spark.parsed_conditions import explained_condition
+from deltaic.engine.spark.parsed_conditions import parsed_condition
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
@@ -183,11 +183,8 @@ class SparkEngine:
 
     def parsed_text(self, condition: str) -> str:
         with named_errors():
-            return self.read_path.planned(
-                "the text of a parsed condition",
-                lambda: str(parsed_expression(self.spark, condition).toString()),
-                lambda: explained_condition(self.spark, condition) or self.shown_condition(condition, None),
-            )
+            parsed = parsed_condition(self.spark, self.read_path, condition)
+            return self.shown_condition(condition, None) if parsed is None else parsed
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         return composed(pieces, data_type, self.time_zone)
