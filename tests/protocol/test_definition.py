@@ -420,3 +420,13 @@ def test_no_sequence_of_edits_gives_an_id_or_a_physical_name_to_two_fields(steps
         for column_id, name in after.items():
             assert owners.setdefault(column_id, name) == name
             assert owners.setdefault(name, column_id) == column_id
+
+
+@pytest.mark.parametrize("written", ["array<void>", "map<string, void>", "struct<a: void>"])
+def test_a_column_of_nulls_gets_no_type_with_nulls_inside(written: str) -> None:
+    protocol, metadata = new_table(Schema.from_ddl("id int, n void"))
+    merged = merge_schemas(schema_of(metadata), Schema.from_ddl(f"n {written}"))
+    with pytest.raises(InvalidArgumentError, match=r"^n.*: the column has no type, .*found"):
+        evolve(protocol, metadata, schema=merged)
+    known = merge_schemas(schema_of(metadata), Schema.from_ddl("n array<int>"))
+    assert schema_of(evolve(protocol, metadata, schema=known)[1]) == Schema.from_ddl("id int, n array<int>")

@@ -2825,6 +2825,10 @@ def test_types_in_parameters(place: Place) -> None:
             "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
             {"columnsWithDataTypes": "p : ARRAY<INT>"},
         ),
+        "CREATE TABLE delta.`{root}/m` USING delta AS SELECT 1 AS id, map('k', NULL) AS x": (
+            "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
+            {"columName": "x", "dataType": "MapType"},
+        ),
     }
     found = {}
     for text in wanted:
@@ -2832,3 +2836,8 @@ def test_types_in_parameters(place: Place) -> None:
             place.sql(text)
         found[text] = refused.value.getCondition(), refused.value.getMessageParameters()
     assert found == wanted
+    rows = place.spark.sql("SELECT 1 AS id, array(1) AS a")
+    with pytest.raises(AnalysisException) as unfit:
+        rows.write.format("delta").partitionBy("a").save(str(place.root / "m"))
+    assert unfit.value.getCondition() == "DELTA_INVALID_PARTITION_COLUMN_TYPE"
+    assert unfit.value.getMessageParameters() == {"name": "a", "dataType": "ArrayType(IntegerType,true)"}

@@ -384,7 +384,7 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
     """Raises InvalidArgumentError for new columns of type void (only nulls), except for top-level ones, which
     get a type from the first data that has one. Such a column is not in Parquet files, so the table needs
     another column, too. `known`: the schema of an existing table."""
-    current = {path for path, _ in walk(known or ())}
+    current = {path: item.type for path, item in walk(known or ())}
     if len(schema) and all(item.type == "void" and (item.name,) not in current for item in schema):
         raise InvalidArgumentError(
             "every column holds nothing but nulls, so no type is known", found=", ".join(schema.names)
@@ -397,7 +397,7 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
                 message, where=where, found=repr(str(shown)), expected="another type"
             )
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1)
-        if path not in current and untyped:
+        if untyped and (path not in current or current[path] == "void"):
             raise InvalidArgumentError(
                 "the column has no type, because the data has only nulls",
                 where=path_text(path),

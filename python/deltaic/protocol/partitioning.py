@@ -33,7 +33,7 @@ def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tupl
                 "a table cannot be partitioned by this column",
                 where=field.name,
                 found=f"its type is {type_name(field.type)}",
-            ).with_values(type=type_name(field.type))
+            ).with_values(type=type_name(field.type), column_type=field.type)
         if field.name in columns:
             raise InvalidArgumentError("a partition column is named twice", found=repr(field.name))
         columns.append(field.name)

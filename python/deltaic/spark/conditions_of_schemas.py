@@ -64,8 +64,8 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^the column has no type, because",
-        details="found (array|map)",
-        parameters={"columName": "where", "dataType": "found"},
+        details="found (?P<kind>array|map)",
+        parameters={"columName": "where", "dataType": "^kind"},
     ),
     Condition(
         "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
@@ -258,6 +258,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "cannot be partitioned by this column",
+        {"name": "where", "dataType": "^column_type"},
     ),
     Condition(
         "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
