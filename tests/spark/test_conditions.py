@@ -2825,6 +2825,10 @@ def test_types_in_parameters(place: Place) -> None:
             "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
             {"columnsWithDataTypes": "p : ARRAY<INT>"},
         ),
+        "CREATE TABLE delta.`{root}/m` (id STRING GENERATED ALWAYS AS IDENTITY) USING delta": (
+            "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
+            {"dataType": "StringType"},
+        ),
         "CREATE TABLE delta.`{root}/m` USING delta AS SELECT 1 AS id, map('k', NULL) AS x": (
             "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
             {"columName": "x", "dataType": "MapType"},

@@ -63,7 +63,7 @@ def check(schema: Schema, partition_columns: Sequence[str]) -> None:
         if len(path) > 1 or item.type != "long":
             raise InvalidArgumentError(
                 "only a whole column of type bigint is an identity column", where=where, found=item.type
-            )
+            ).with_values(column_type=item.type)
         if item.name in partition_columns:
             raise InvalidArgumentError("a table is not partitioned by an identity column", where=where)
         if other := {"CURRENT_DEFAULT", "delta.generationExpression"} & item.metadata.keys():

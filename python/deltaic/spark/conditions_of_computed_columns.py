@@ -45,7 +45,9 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnName": "where", "optionName": "found"},
     ),
     Condition("DELTA_IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", ANALYSIS, _ARGUMENT, "step to be non-zero"),
-    Condition("IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", PARSE, parameters={"dataType": "found"}),
+    Condition(
+        "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", PARSE, parameters={"dataType": "^column_type"}
+    ),
     Condition(
         "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
         "428H2",
