@@ -450,6 +450,7 @@ def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None
         ("ADD COLUMNS (st.x INT AFTER id)", "no such field to place"),
         ("ADD COLUMNS (p.x INT)", "only a struct"),
         ("ADD COLUMNS (st.a INT)", "exists already"),
+        ("ADD COLUMN IF NOT EXISTS x INT", "does not parse; found IF; expected a new column"),
         ("ADD COLUMNS (x INT, st.c INT, X INT)", "comes twice"),
         ("ADD COLUMNS (x STRUCT<a: INT NOT NULL>)", "must take null"),
         ("ALTER COLUMN ar.element COMMENT 'x'", "only a column or a field of a struct has a comment"),

@@ -95,6 +95,8 @@ def _add_columns(reader: Reader) -> _Change:
 
 
 def _definition(reader: Reader) -> tuple[tuple[str, ...], str, _Place | None]:
+    if reader.at("IF", "NOT", "EXISTS"):
+        reader.fail("a new column: Spark's ADD COLUMN has no IF NOT EXISTS")
     path = reader.dotted()
     return path, reader.slice(",", "FIRST", "AFTER", expected="a type", of_type=True), _read_place(reader)
 
