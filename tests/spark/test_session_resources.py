@@ -105,6 +105,18 @@ def test_every_session_of_the_application_is_enabled(session: Any, tmp_path: Pat
     assert session.read.format("delta").load(place).count() == 5
 
 
+@pytest.mark.parametrize("native", ["auto", "never"])
+def test_disable_leaves_the_settings_as_they_were(spark: Any, tmp_path: Path, native: Any) -> None:
+    own = spark.newSession()
+    before = own.conf.getAll
+    deltaic.spark.enable(own, native=native)
+    own.range(3).write.format("delta").save(str(tmp_path / "t"))
+    own.sql(f"DELETE FROM delta.`{tmp_path / 't'}` WHERE id = 1")
+    assert own.conf.get(LAST_COMMIT) == "1"
+    deltaic.spark.disable(own)
+    assert own.conf.getAll == before
+
+
 def test_a_write_by_public_interfaces_leaves_the_settings_alone(spark: Any, tmp_path: Path) -> None:
     own = spark.newSession()
     deltaic.spark.enable(own, native="never")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_disabled
 from deltaic.engine.spark.native.session import can_load, has_jvm
-from deltaic.engine.spark.settings import without_effect
+from deltaic.engine.spark.settings import LAST_COMMIT, without_effect
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark import formats, frame_subqueries, functions, patches, statements
 
@@ -78,8 +78,9 @@ def disable(spark: Any) -> None:
     """Undoes `enable`. A session that is not enabled is not changed.
 
     The formats "delta" and "deltaic" are then those of the Python data source, `spark.sql` does not know
-    delta.`path`, the functions of `deltaic.spark.functions` are removed from SQL, and the setting
-    `spark.sql.python.filterPushdown.enabled` gets its former value. When no enabled session is left in the
+    delta.`path`, the functions of `deltaic.spark.functions` are removed from SQL, the setting
+    `spark.sql.python.filterPushdown.enabled` gets its former value, and
+    `spark.databricks.delta.lastCommitVersionInSession` is unset. When no enabled session is left in the
     process, PySpark's classes get their own methods back. Existing DataFrames stay readable.
     `deltaic.spark.read`, `write`, `sql` and `deltaic.spark.tables` still work.
 
@@ -94,6 +95,7 @@ def disable(spark: Any) -> None:
         return
     statements.forget(spark)
     is_last = note_disabled(spark)
+    spark.conf.unset(LAST_COMMIT)
     if _PUSHDOWN_BEFORE in spark.__dict__:
         before = spark.__dict__.pop(_PUSHDOWN_BEFORE)
         if str(spark.conf.get(PUSHDOWN, "")).lower() == "true":
