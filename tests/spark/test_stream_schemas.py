@@ -199,6 +199,17 @@ def test_a_stream_without_a_log_continues_with_one(session: Any, tmp_path: Path)
     assert follower.run(**ALL) == [{"id": 1, "b": "y"}]
 
 
+def test_a_column_that_is_renamed_while_the_query_is_stopped(either: Any, tmp_path: Path) -> None:
+    """DeltaSourceColumnMappingSuite: "column mapping + streaming: blocking workflow - rename column". The
+    rename is the first commit after the last batch."""
+    follower = Follower(either, tmp_path)
+    assert follower.run(schemaTrackingLocation=None) == [{"id": 0, "a": "x"}]
+    follower.alter().rename_column("a", "b")
+    condition = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+    assert follower.ends(condition, schemaTrackingLocation=None) == []
+    assert follower.ends(condition, schemaTrackingLocation=None) == []
+
+
 def test_a_batch_of_two_definitions_has_no_log(tmp_path: Path) -> None:
     """DeltaSourceSchemaEvolutionSuite: "detect invalid offset during initialization before initializing
     schema log", "resolve the most encompassing schema during getBatch to initialize schema log"."""

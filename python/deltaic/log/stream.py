@@ -243,6 +243,12 @@ class TableStream:
             at = StreamOffset(self.table_id, version + 1)
         return at
 
+    def resume(self, at: StreamOffset) -> None:
+        """Checks that the stream's schema can read the rows before an offset at which a query is started
+        again, because its sink has these rows. Example: the column that the next commit renames."""
+        if self.schema_log is None and not at.initial and at.index == BASE and at.version > 0:
+            self._check_start(replace(at, version=at.version - 1))
+
     def commit(self, end: StreamOffset) -> None:
         """Ends a batch at an offset. If the definition of the table changes there, it is added to the schema
         log, so that the query goes on with it when it is started again, and SchemaMismatchError is raised."""

@@ -49,7 +49,7 @@ class DeltaStreamReader(
 
     def __init__(self, stream: TableStream, tasks: tuple[TaskRead, ...]) -> None:
         self.tasks, self._stream = tasks, stream
-        self._is_bounded = False
+        self._is_bounded, self._is_resumed = False, True
         self._until: StreamOffset | None = None
 
     @staticmethod
@@ -74,6 +74,7 @@ class DeltaStreamReader(
         )
 
     def initialOffset(self) -> dict[str, Any]:
+        self._is_resumed = False
         return _fields(self._stream.start())
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
@@ -81,6 +82,9 @@ class DeltaStreamReader(
         of the newest version."""
         stream = self._stream
         at = stream.start() if start is None else stream.parse(json.dumps(start))
+        if self._is_resumed and start is not None:
+            stream.resume(at)
+        self._is_resumed = False
         if self._is_bounded and self._until is None:
             self._until = stream.end(at)
         is_all = start is None or (ReadAllAvailable is not None and isinstance(limit, ReadAllAvailable))
