@@ -13,6 +13,7 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic.engine.spark import engine as engines
+from deltaic.engine.spark.settings import LAST_COMMIT
 from deltaic.errors import InvalidTypeError
 from deltaic.spark import patches
 from deltaic.spark.sessions import PUSHDOWN
@@ -92,6 +93,17 @@ def test_disable_undoes_all_that_enable_did(session: Any, path: str) -> None:
     assert deltaic.spark.read(session, path).count() == 4
     DeltaTable.forPath(session, path).delete("id = 1")
     assert deltaic.DeltaTable(path).scan().to_arrow().num_rows == 3
+
+
+def test_the_last_commit_before_comes_back(session: Any, path: str) -> None:
+    """A write of a session that is not enabled sets it, too."""
+    DeltaTable.forPath(session, path).delete("id = 0")
+    before = session.conf.get(LAST_COMMIT)
+    deltaic.spark.enable(session)
+    session.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+    assert (before, session.conf.get(LAST_COMMIT)) == ("1", "2")
+    deltaic.spark.disable(session)
+    assert session.conf.get(LAST_COMMIT) == before
 
 
 def test_the_setting_that_was_there_comes_back(session: Any) -> None:

@@ -18,8 +18,9 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Setting by which Spark passes a query's filters to Python data sources. It is off by default up to Spark
 4.3."""
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_PUSHDOWN_BEFORE = "_deltaic_pushdown_before"
-"""Attribute of an enabled session: the value of PUSHDOWN before `enable`, or None if it was not set."""
+_BEFORE = "_deltaic_settings_before"
+"""Attribute of an enabled session: the values of PUSHDOWN and LAST_COMMIT before `enable`, None for each that
+was not set."""
 
 
 def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "auto") -> None:
@@ -50,10 +51,10 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
     if has_jvm(spark) and (catalog := spark.conf.get(_CATALOG, "builtin")) != "builtin":
         _check_loadable(spark, catalog)
     formats.enable(spark, native)
-    if _PUSHDOWN_BEFORE not in spark.__dict__:  # Spark warns of a function that is registered again
+    if _BEFORE not in spark.__dict__:  # Spark warns of a function that is registered again
         functions.register(spark)
     settings = spark.conf.getAll
-    spark.__dict__.setdefault(_PUSHDOWN_BEFORE, settings.get(PUSHDOWN))
+    spark.__dict__.setdefault(_BEFORE, {name: settings.get(name) for name in (PUSHDOWN, LAST_COMMIT)})
     if names := without_effect(settings):
         log.warning("these settings of delta-spark have no effect on deltaic: %s", ", ".join(names))
     spark.conf.set(PUSHDOWN, "true")
@@ -78,11 +79,11 @@ def disable(spark: Any) -> None:
     """Undoes `enable`. A session that is not enabled is not changed.
 
     The formats "delta" and "deltaic" are then those of the Python data source, `spark.sql` does not know
-    delta.`path`, the functions of `deltaic.spark.functions` are removed from SQL, the setting
-    `spark.sql.python.filterPushdown.enabled` gets its former value, and
-    `spark.databricks.delta.lastCommitVersionInSession` is unset. When no enabled session is left in the
-    process, PySpark's classes get their own methods back. Existing DataFrames stay readable.
-    `deltaic.spark.read`, `write`, `sql` and `deltaic.spark.tables` still work.
+    delta.`path`, the functions of `deltaic.spark.functions` are removed from SQL, and the settings
+    `spark.sql.python.filterPushdown.enabled` and `spark.databricks.delta.lastCommitVersionInSession` get
+    their former values. When no enabled session is left in the process, PySpark's classes get their own
+    methods back. Existing DataFrames stay readable. `deltaic.spark.read`, `write`, `sql` and
+    `deltaic.spark.tables` still work.
 
     Raises InvalidTypeError if `spark` is no SparkSession.
 
@@ -95,14 +96,14 @@ def disable(spark: Any) -> None:
         return
     statements.forget(spark)
     is_last = note_disabled(spark)
-    spark.conf.unset(LAST_COMMIT)
-    if _PUSHDOWN_BEFORE in spark.__dict__:
-        before = spark.__dict__.pop(_PUSHDOWN_BEFORE)
-        if str(spark.conf.get(PUSHDOWN, "")).lower() == "true":
+    if _BEFORE in spark.__dict__:
+        for name, before in spark.__dict__.pop(_BEFORE).items():
+            if name == PUSHDOWN and str(spark.conf.get(PUSHDOWN, "")).lower() != "true":
+                continue  # the user has changed it since
             if before is None:
-                spark.conf.unset(PUSHDOWN)
+                spark.conf.unset(name)
             else:
-                spark.conf.set(PUSHDOWN, before)
+                spark.conf.set(name, before)
         functions.unregister(spark)
     if is_last:
         statements.uninstall(spark)
