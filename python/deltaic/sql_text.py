@@ -8,7 +8,7 @@ parsed by sqlglot, with sqlglot's own tokens (`deltaic.spark_sql.parsing`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 Kind = Literal["comment", "string", "quoted", "number", "word", "symbol", "open", "end"]
@@ -30,6 +30,8 @@ _TOKEN = re.compile(
 _COMMENT_MARK = re.compile(r"/\*(?!\+)|\*/")  # `/*+` opens a hint, in which no comment stands
 MAY_HOLD_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
 """Matches a word that every subquery contains. A text without such a word has no subquery."""
+QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
+"""Words behind a bracket that holds a query."""
 MOST_DIGITS = 1000
 """Maximum number of characters of a number; a longer one is an InvalidArgumentError. Python converts at most
 4,300 digits to an int."""
@@ -91,6 +93,17 @@ def _end_of_comment(text: str, start: int) -> int | None:
         if depth == 0:
             return mark.end()
     return None
+
+
+def opens_query(found: Sequence[Token], index: int) -> bool:
+    """True if the token at the index is a bracket that holds a query. In `(values, id)` and `(from > 2)` the
+    first word is a column."""
+    start = [token.keyword for token in found[index : index + 2]]
+    if start[:1] != ["("] or start[-1] not in QUERY_STARTS:
+        return False
+    after = found[index + 2] if index + 2 < len(found) else None
+    is_operand = after is not None and (after.kind != "symbol" or after.text in "(+-?:")
+    return start[-1] in ("SELECT", "WITH") or is_operand
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:

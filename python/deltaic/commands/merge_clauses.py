@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlglot import exp
@@ -31,7 +30,7 @@ from deltaic.protocol.schema import (
 )
 from deltaic.protocol.widening import is_widening
 from deltaic.spark_sql.expression import conjuncts_of
-from deltaic.sql_text import MAY_HOLD_QUERY, quote_name, tokens
+from deltaic.sql_text import MAY_HOLD_QUERY, opens_query, quote_name, tokens
 
 if TYPE_CHECKING:
     from deltaic.commands.merge import MergeSpec
@@ -381,11 +380,11 @@ def resolve_in_merge(
 
 
 def _holds_query(text: str) -> bool:
-    """True if an expression contains a subquery: a bracket before SELECT or WITH."""
+    """True if an expression contains a subquery."""
     if not isinstance(text, str) or MAY_HOLD_QUERY.search(text) is None:
         return False
-    words = [token.keyword for token in tokens(text)]
-    return any(pair[0] == "(" and pair[1] in ("SELECT", "WITH") for pair in pairwise(words))
+    found = [token for token in tokens(text) if token.kind != "comment"]
+    return any(opens_query(found, index) for index in range(len(found)))
 
 
 def _condition(engine: Engine, clause: Clause, text: str, scope: Mapping[str, Schema]) -> Expression:

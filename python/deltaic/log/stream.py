@@ -230,7 +230,8 @@ class TableStream:
             first = max(at.index, BASE) + 1 if version == at.version else 0
             commit = self._commit(version)
             if self._is_whole(commit):
-                if not self._is_read(commit, version, first) and not room.take_all(commit.count, commit.size):
+                self._check_end(commit, version, first)
+                if not first and not room.take_all(commit.count, commit.size):
                     break
             elif (taken := room.take(self._split(commit).slice(first))) + first < self._split(
                 commit
@@ -286,8 +287,8 @@ class TableStream:
             if commit.derived is None or commit.recorded is None:
                 added.append(commit.added.slice(since, count))
             elif self._is_whole(commit):
-                if not self._is_read(commit, each, since):
-                    self._is_read(commit, each, count or 0)  # raises its error
+                self._check_end(commit, each, since or count or 0)
+                if not since:
                     derived.append(commit.derived)
                     recorded.append(commit.recorded)
             else:
@@ -445,10 +446,10 @@ class TableStream:
         row after it must be in one batch."""
         return commit.derived is not None and not commit.added.num_rows
 
-    def _is_read(self, commit: CommitFiles, version: int, count: int) -> bool:
-        """True if an offset after `count` files of a commit of changes is after the commit. delta-spark ends
-        a batch with the number of the commit's last file, and counts both the file that an UPDATE removes and
-        the one that it adds. An offset within the commit is an InvalidArgumentError."""
+    def _check_end(self, commit: CommitFiles, version: int, count: int) -> None:
+        """Raises InvalidArgumentError for an offset within a commit of changes, behind `count` of its files.
+        An offset behind all of them is after the commit: delta-spark ends a batch with the number of the
+        commit's last file, and counts both the file that an UPDATE removes and the one that it adds."""
         if 0 < count < commit.count:
             raise InvalidArgumentError(
                 "the offset is within a commit whose changes must be in one batch",
@@ -456,7 +457,6 @@ class TableStream:
                 found=f"file {count} of {commit.count} of version {version}",
                 expected="an offset before or after the commit",
             )
-        return count > 0
 
     @staticmethod
     def _split(commit: CommitFiles) -> pa.Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import repeat
 from typing import Any, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
@@ -224,7 +225,7 @@ class _Parser:
     def lengths(self, data_type: DataType) -> dict[str, Any]:
         """Returns the metadata of a column whose type was just parsed: its type with CHAR(n) and VARCHAR(n),
         if it contains any."""
-        return {CHAR_TYPES: _with_lengths(data_type, iter(self.leaves))} if any(self.leaves) else {}
+        return {CHAR_TYPES: catalog_string(data_type, iter(self.leaves))} if any(self.leaves) else {}
 
     def generated(self, metadata: dict[str, Any]) -> None:
         always = self.words("always")
@@ -432,16 +433,19 @@ def cast_type(data_type: DataType) -> str:
     return format_type(data_type, _IN_CASTS)
 
 
-def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
-    """Writes a type as Spark's `catalogString`, which Spark stores in a column's metadata:
-    `struct<x:char(3),y:int>`. `leaves`: as `_Parser.leaves`."""
+_NO_LENGTHS: Iterator[None] = repeat(None)
+
+
+def catalog_string(data_type: DataType, leaves: Iterator[str | None] = _NO_LENGTHS) -> str:
+    """Writes a type as Spark's `catalogString`, which Spark stores in a column's metadata, and shows in
+    errors: `struct<x:char(3),y:int>`. `leaves`: as `_Parser.leaves`; by default no type has a length."""
     if isinstance(data_type, Struct):
-        fields = (f"{quote_name(item.name)}:{_with_lengths(item.type, leaves)}" for item in data_type.fields)
+        fields = (f"{quote_name(item.name)}:{catalog_string(item.type, leaves)}" for item in data_type.fields)
         return f"struct<{','.join(fields)}>"
     if isinstance(data_type, Array):
-        return f"array<{_with_lengths(data_type.element, leaves)}>"
+        return f"array<{catalog_string(data_type.element, leaves)}>"
     if isinstance(data_type, Map):
-        return f"map<{_with_lengths(data_type.key, leaves)},{_with_lengths(data_type.value, leaves)}>"
+        return f"map<{catalog_string(data_type.key, leaves)},{catalog_string(data_type.value, leaves)}>"
     return next(leaves) or format_type(data_type)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from deltaic import errors as e
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import catalog_string, format_type
 from deltaic.spark import (
     conditions_of_computed_columns,
     conditions_of_conversions,
@@ -21,7 +21,7 @@ from deltaic.spark import (
     conditions_of_tables,
 )
 from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
-from deltaic.spark.schema_trees import catalog_text, class_text, tree_text
+from deltaic.spark.schema_trees import class_text, tree_text
 from deltaic.sql_text import spark_name
 
 __all__ = [
@@ -187,7 +187,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "~": lambda value: _java_time(value, seconds=True),
     "%": tree_text,
     "^": class_text,
-    "&": catalog_text,
+    "&": catalog_string,
     '"': lambda value: f'"{_sql_type(value)}"',
     "(": lambda value: f'"{value}"',
     "'": lambda value: f"'{value}'",

@@ -14,9 +14,8 @@ from deltaic.spark.named_tables import parsed
 from deltaic.spark.parameters import with_arguments
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.scripts import parse_script
-from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import edited
+from deltaic.sql_text import QUERY_STARTS, edited
 
 IDENTIFIER = re.compile(r"\bIDENTIFIER\s*\(", re.IGNORECASE)
 _BETWEEN_STATEMENTS = frozenset({";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})

@@ -1,11 +1,10 @@
-"""Schemas and types as Spark writes them, for parameters of errors: `tree_text` like `printSchema`,
-`class_text` by the names of Spark's classes, and `catalog_text` as Spark's catalog has a type."""
+"""Schemas and types as Spark writes them, for parameters of errors: `tree_text` like `printSchema`, and
+`class_text` by the names of Spark's classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
 
 _CLASSES = {"timestamp_ntz": "TimestampNTZ", "void": "Null"}
@@ -40,21 +39,6 @@ def class_text(data_type: DataType) -> str:
         return f"MapType({sides},{_java(data_type.value_contains_null)})"
     name, _, arguments = data_type.partition("(")
     return f"{_CLASSES.get(name, name.capitalize())}Type" + (f"({arguments}" if arguments else "")
-
-
-def catalog_text(data_type: DataType) -> str:
-    """Writes a type as Spark's catalog has it.
-
-    >>> catalog_text(Struct([Field("a", "integer"), Field("b", Array("long"))]))
-    'struct<a:int,b:array<bigint>>'
-    """
-    if isinstance(data_type, Struct):
-        return f"struct<{','.join(f'{item.name}:{catalog_text(item.type)}' for item in data_type.fields)}>"
-    if isinstance(data_type, Array):
-        return f"array<{catalog_text(data_type.element)}>"
-    if isinstance(data_type, Map):
-        return f"map<{catalog_text(data_type.key)},{catalog_text(data_type.value)}>"
-    return format_type(data_type)
 
 
 def _fields(fields: Iterable[Field], margin: str) -> Iterator[str]:

@@ -19,9 +19,8 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.spark.identifiers import executed
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.scripts import Block, Choice, Declaration, ForLoop, Handler, Loop, Node, Sql, parse_script
-from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import quote_name
+from deltaic.sql_text import QUERY_STARTS, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

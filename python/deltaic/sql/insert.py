@@ -21,9 +21,9 @@ from deltaic.sql.insert_replace import alias_length, bound, check_query, read_al
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import fit_by_name, matched
 from deltaic.sql.results import nothing
-from deltaic.sql.subqueries import QUERY_STARTS, hold_queries, opens_query, read_definitions
+from deltaic.sql.subqueries import hold_queries, read_definitions
 from deltaic.sql.tokens import Reader, without_qualifiers
-from deltaic.sql_text import Token, edited, quote_name
+from deltaic.sql_text import QUERY_STARTS, Token, edited, opens_query, quote_name
 from deltaic.table import DeltaTable
 
 _BEFORE_SUBQUERIES = {"IN", "EXISTS", "AND", "OR", "NOT", "=", "<", ">", "<=", ">=", "<>", "!=", "<=>"}

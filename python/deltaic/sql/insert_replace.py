@@ -9,9 +9,8 @@ from deltaic.commands.replacement import SOURCE, Replacement, check_positions
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.sql.names import Name, Tables
-from deltaic.sql.subqueries import QUERY_STARTS, opens_query
 from deltaic.sql.tokens import Reader, requalified
-from deltaic.sql_text import quote_name
+from deltaic.sql_text import QUERY_STARTS, opens_query, quote_name
 
 
 def read_alias(reader: Reader) -> str | None:

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import MAY_HOLD_QUERY, Token, edited
+from deltaic.sql_text import MAY_HOLD_QUERY, QUERY_STARTS, edited, opens_query
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.table import DeltaTable
-
-QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
-"""Words behind a bracket that holds a query."""
 
 
 def engine_with(tables: Tables, table: DeltaTable) -> Engine:
@@ -40,17 +37,6 @@ def hold_queries(texts: Sequence[str]) -> bool:
 def _holds_query(text: str) -> bool:
     tokens = Reader(text).tokens
     return any(opens_query(tokens, index) for index in range(len(tokens)))
-
-
-def opens_query(tokens: Sequence[Token], index: int) -> bool:
-    """True if the token at the index is a bracket that holds a query. In `(values, id)` and `(from > 2)` the
-    first word is a column."""
-    start = [token.keyword for token in tokens[index : index + 2]]
-    if start[:1] != ["("] or start[-1] not in QUERY_STARTS:
-        return False
-    after = tokens[index + 2] if index + 2 < len(tokens) else None
-    is_operand = after is not None and (after.kind != "symbol" or after.text in "(+-?:")
-    return start[-1] in ("SELECT", "WITH") or is_operand
 
 
 def read_definitions(reader: Reader, statements: Collection[str]) -> tuple[str, list[str]] | None:

@@ -205,6 +205,7 @@ def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tu
 
 
 RANDOM = re.compile(rf"\b({'|'.join(NON_DETERMINISTIC)})\s*\(", re.IGNORECASE)
+"""Matches a call of a function with another value at each call."""
 
 
 def _without_tree(
