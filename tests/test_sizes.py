@@ -27,7 +27,6 @@ LONGER = {
     ),
     "python/deltaic/engine/duckdb/engine.py": (589, "the engine's interface, method by method"),
     "python/deltaic/engine/spark/engine.py": (474, "the engine's interface, method by method"),
-    "python/deltaic/log/stream.py": (510, "offsets, batches and ends of a stream call each other"),
     "python/deltaic/spark_sql/translation.py": (540, "one translator: a short method for each kind of node"),
     "python/deltaic/table.py": (
         663,

@@ -541,7 +541,7 @@ class DeltaTable(metaclass=ExplainedNames):
         >>> for batch in table.tail(start="earliest", poll=None):
         ...     done = batch.rows.to_arrow(), batch.offset
         """
-        from deltaic.log.stream import StreamOptions
+        from deltaic.log.stream_options import StreamOptions
         from deltaic.rows.tail import Tail
 
         options = StreamOptions(

@@ -23,8 +23,9 @@ import deltaic
 from deltaic import DeltaTable, TailBatch
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log.history import moment
-from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream import TableStream
 from deltaic.log.stream_offset import StreamOffset
+from deltaic.log.stream_options import StreamOptions
 from single_rows import VECTORS, appended, rows
 
 KILLS = int(os.environ.get("DELTAIC_STREAM_KILLS", "2"))

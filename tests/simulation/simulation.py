@@ -26,8 +26,9 @@ from deltaic import _core
 from deltaic.commands.vacuum import vacuum
 from deltaic.errors import CommitError, CommitUnknownError, DeltaError
 from deltaic.log.snapshot import Snapshot
-from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream import TableStream
 from deltaic.log.stream_limits import Limits
+from deltaic.log.stream_options import StreamOptions
 from deltaic.planning.opening import numbered
 from deltaic.protocol.definition import new_table
 from deltaic.transaction.marks import Marks

@@ -16,8 +16,9 @@ from collector import Collector, commit_file, failure
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, ProtocolError
-from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream import TableStream
 from deltaic.log.stream_offset import StreamOffset
+from deltaic.log.stream_options import StreamOptions
 from single_rows import appended, rows
 from spark_session import setting, with_jvm
 

@@ -17,8 +17,9 @@ import deltaic.spark
 from deltaic import DeltaTable, _core
 from deltaic.errors import InvalidArgumentError, ProtocolError, SchemaMismatchError
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE, SchemaLog, TrackedSchema, non_additive
-from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream import TableStream
 from deltaic.log.stream_offset import StreamOffset
+from deltaic.log.stream_options import StreamOptions
 from deltaic.protocol.schema import Schema
 from spark_session import with_jvm
 

@@ -8,18 +8,16 @@ The rules and the names of errors are those of delta-spark's DeltaSource.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from deltaic import _core
 from deltaic.errors import (
     InvalidArgumentError,
-    InvalidTypeError,
     ProtocolError,
     SchemaMismatchError,
     UnsupportedFeatureError,
@@ -27,13 +25,9 @@ from deltaic.errors import (
 )
 from deltaic.log import catalog, changes, history
 from deltaic.log.schema_log import (
-    DROP,
-    RENAME,
-    TYPE,
     SchemaLog,
     TrackedSchema,
     check_one_schema,
-    non_additive,
 )
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.segment import newest as newest_listing
@@ -41,10 +35,11 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.log.stream_files import CommitFiles, StreamFiles
 from deltaic.log.stream_limits import BatchRoom, Limits
 from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
+from deltaic.log.stream_options import StreamOptions
+from deltaic.log.stream_schema import StreamSchema
 from deltaic.protocol import change_feed, features
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.column_mapping import MODE, physical_names
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.column_mapping import physical_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,74 +59,6 @@ _COLUMNS = (
     "baseRowId",
     "defaultRowCommitVersion",
 )
-Start: TypeAlias = Literal["latest", "earliest"] | int | datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class StreamOptions:
-    """Options of a stream.
-
-    `start`: "earliest" to begin with the rows of the snapshot, "latest" to begin with the commits after it,
-        or the first version (int) or time (datetime) whose commits are read.
-    `changes`: True to read the change data feed.
-    `max_files`, `max_bytes`: limits of a batch, which has at least one file.
-    `with_event_time_order`: True to read the initial snapshot in one batch, whatever the limits are. No row
-        of it is late for a watermark then, because a watermark moves only between batches.
-    `ignore_deletes`: True to skip commits that only remove files.
-    `ignore_changes`: True to return all rows of added files for commits that also remove files.
-    `skip_change_commits`: True to skip commits that remove files.
-    `exclude_regex`: files whose path contains a match are skipped.
-    `fail_on_data_loss`: True to fail if commits are missing in the log.
-    `allow_dropped_columns`: True to continue without a schema log after a column was dropped or
-        renamed.
-    `refuse_wider_types`: True to fail without a schema log after a column got a wider type.
-    `allow_out_of_range`: True to allow a stream of changes to start with a version or time after the newest
-        commit."""
-
-    start: Start = "earliest"
-    changes: bool = False
-    max_files: int | None = None
-    max_bytes: int | None = None
-    with_event_time_order: bool = False
-    ignore_deletes: bool = False
-    ignore_changes: bool = False
-    skip_change_commits: bool = False
-    exclude_regex: str | None = None
-    fail_on_data_loss: bool = True
-    allow_dropped_columns: bool = False
-    refuse_wider_types: bool = False
-    allow_out_of_range: bool = False
-
-    def __post_init__(self) -> None:
-        is_number = isinstance(self.start, int) and not isinstance(self.start, bool)
-        if (
-            not is_number
-            and not isinstance(self.start, datetime)
-            and self.start not in ("latest", "earliest")
-        ):
-            expected = "'latest', 'earliest', the number of a version, or a datetime"
-            raise InvalidArgumentError("invalid start", found=repr(self.start), expected=expected)
-        for name in ("max_files", "max_bytes"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise InvalidTypeError(
-                    f"{name} has the wrong type", found=repr(value), expected="a whole number, or None"
-                )
-            if value is not None and value < 1:
-                raise InvalidArgumentError(f"invalid {name}", found=value, expected="at least 1")
-        if self.exclude_regex is not None:
-            try:
-                re.compile(self.exclude_regex)
-            except re.error as error:
-                raise InvalidArgumentError(
-                    "exclude_regex is not a valid pattern",
-                    found=repr(self.exclude_regex),
-                    expected=f"a pattern: {error}",
-                ) from None
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(self.max_files, self.max_bytes)
 
 
 class TableStream:
@@ -159,6 +86,7 @@ class TableStream:
         self._is_checked = False
         self._definitions: dict[int, tuple[Metadata | None, Protocol | None]] = {}
         self.schema_log = schema_log
+        self._schema = StreamSchema(snapshot, options)
 
     def parse(self, text: str) -> StreamOffset:
         """Parses an offset. Text that is no offset of this table is an InvalidArgumentError."""
@@ -297,11 +225,11 @@ class TableStream:
             self._forget(done)
         for older in [known for known in self._definitions if known < start.version]:
             del self._definitions[older]
-        files = self._without_excluded(_together(added))
+        files = self.options.without_excluded(_together(added))
         if not self.options.changes:
             return StreamFiles(self.snapshot, files)
         one, other = (
-            self._without_excluded(pa.concat_tables(tables)) if tables else None
+            self.options.without_excluded(pa.concat_tables(tables)) if tables else None
             for tables in (derived, recorded)
         )
         return StreamFiles(self.snapshot, files, one, other, True, start.version, time)
@@ -313,7 +241,7 @@ class TableStream:
             snapshot = self.snapshot
             if version != snapshot.version:
                 snapshot = self._load_initial(version)
-                self._check_metadata(snapshot.metadata, version)
+                self._schema.check(snapshot.metadata, version)
             files = snapshot.files().adds
             files = files.select([name for name in _COLUMNS if name in files.column_names])
             self._initial = version, files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
@@ -469,14 +397,6 @@ class TableStream:
         times = history.commit_times(list_log(store))
         return history.moment(times.get(version, self.snapshot.modified or 0))
 
-    def _without_excluded(self, files: pa.Table) -> pa.Table:
-        if self.options.exclude_regex is None:
-            return files
-        pattern = re.compile(self.options.exclude_regex)
-        return files.filter(
-            pa.array([pattern.search(path) is None for path in files["path"].to_pylist()], pa.bool_())
-        )
-
     # --- definitions
 
     def _check_start(self, at: StreamOffset) -> None:
@@ -495,11 +415,11 @@ class TableStream:
                 raise
             except (VersionNotFoundError, ProtocolError, FileNotFoundError):
                 return  # the version cannot be loaded, but each commit is checked when it is read
-            self._check_metadata(metadata, at.version)
+            self._schema.check(metadata, at.version)
 
     def _check_definition(self, version: int, protocol: str | None, metadata: str | None) -> None:
         if metadata is not None and self.schema_log is None:
-            self._check_metadata(Metadata.from_json(metadata), version)
+            self._schema.check(Metadata.from_json(metadata), version)
         if protocol is not None:
             features.check_readable(
                 Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store)
@@ -556,73 +476,6 @@ class TableStream:
             f"[DELTA_STREAMING_METADATA_EVOLUTION] the definition of the table changed at version {version};"
             " the log of schemas has the new one: start the query again to continue with it",
             where=self.snapshot.location,
-        )
-
-    def _check_metadata(self, metadata: Metadata, version: int) -> None:
-        """Raises SchemaMismatchError if the stream's schema cannot read rows with this metadata, and
-        InvalidArgumentError if the metadata is of another table."""
-        own = self.snapshot.metadata
-        if metadata.id != own.id:
-            raise InvalidArgumentError(
-                f"[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] another table replaced this one at version"
-                f" {version}; a stream of the new table needs a checkpoint of its own",
-                where=self.snapshot.location,
-                found=f"table id {metadata.id}",
-                expected=f"table id {own.id}",
-            )
-        if self.options.changes and not change_feed.is_enabled(metadata.configuration):
-            raise InvalidArgumentError(
-                f"[DELTA_MISSING_CHANGE_DATA] the change data feed was not on at version {version}, so its"
-                " changes are not recorded",
-                where=self.snapshot.location,
-            )
-        schema = Schema.from_json(metadata.schema_string)
-        self._check_names(metadata, schema, version)
-        if metadata.partition_columns != own.partition_columns:
-            found, expected = (", ".join(each.partition_columns) or "none" for each in (metadata, own))
-            raise self._changed(version, "partition columns", found, expected)
-        if (
-            metadata.schema_string != own.schema_string
-            and (problem := change_feed.difference(schema, self.snapshot.schema, drops=self._drops(version)))
-            is not None
-        ):
-            place, found, expected = problem
-            raise self._changed(version, place, expected, found)
-
-    def _drops(self, version: int) -> bool:
-        """True if rows of a version may have columns that the stream's schema drops or renames."""
-        is_mapped = self.snapshot.metadata.configuration.get(MODE, "none") != "none"
-        return self.options.allow_dropped_columns and is_mapped and version < self.snapshot.version
-
-    def _check_names(self, metadata: Metadata, schema: Schema, version: int) -> None:
-        """Raises SchemaMismatchError if columns are renamed or dropped between a version with this metadata
-        and the stream's own version, or get wider types, as the options say."""
-        before, after = (metadata, schema), (self.snapshot.metadata, self.snapshot.schema)
-        if version > self.snapshot.version:
-            before, after = after, before
-        is_mapped = after[0].configuration.get(MODE, "none") != "none"
-        kinds = {DROP, RENAME} if is_mapped and not self.options.allow_dropped_columns else set()
-        kinds |= {TYPE} if self.options.refuse_wider_types else set()
-        texts = [text for kind, text in non_additive(before[1], after[1]) if kind in kinds]
-        if texts:
-            raise SchemaMismatchError(
-                "[DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG] columns were renamed, dropped or"
-                f" changed between version {version} and the stream's version {self.snapshot.version}; on"
-                " Spark, a stream with the option schemaTrackingLocation continues after such a change",
-                where=self.snapshot.location,
-                found="; ".join(texts),
-            )
-
-    def _changed(self, version: int, what: str, found: str, expected: str) -> SchemaMismatchError:
-        condition = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
-        if self.options.start not in ("earliest", "latest"):
-            condition = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
-        return SchemaMismatchError(
-            f"[{condition}] the schema of the table changed at version {version}; a stream that is started"
-            " again continues with the new schema if it can hold the remaining rows",
-            where=f"{self.snapshot.location}, {what}",
-            found=found,
-            expected=expected,
         )
 
 

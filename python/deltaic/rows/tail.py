@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError
-from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream import TableStream
 from deltaic.log.stream_files import StreamFiles
+from deltaic.log.stream_options import StreamOptions
 from deltaic.plan.nodes import Scan
 from deltaic.protocol import change_feed
 from deltaic.protocol.schema import Schema

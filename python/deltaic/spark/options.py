@@ -19,7 +19,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log.schema_log import DROP, RENAME, TYPE, SchemaLog
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
-from deltaic.log.stream import StreamOptions
+from deltaic.log.stream_options import StreamOptions
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY

@@ -22,8 +22,9 @@ from deltaic.engine.spark.settings import (
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import SchemaMismatchError
 from deltaic.log.schema_log import TYPE
-from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream import TableStream
 from deltaic.log.stream_files import StreamFiles
+from deltaic.log.stream_options import StreamOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol import change_feed, widening
 from deltaic.protocol.schema import Struct

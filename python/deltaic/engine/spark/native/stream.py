@@ -16,8 +16,9 @@ from deltaic.log.stream_limits import MAX_FILES
 from deltaic.log.stream_offset import StreamOffset
 
 if TYPE_CHECKING:
-    from deltaic.log.stream import StreamOptions, TableStream
+    from deltaic.log.stream import TableStream
     from deltaic.log.stream_files import StreamFiles
+    from deltaic.log.stream_options import StreamOptions
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ?")
