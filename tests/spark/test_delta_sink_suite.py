@@ -4,6 +4,7 @@ DeltaSinkColumnMappingSuite and DeltaSinkImplicitCastSuite. A docstring names th
 from __future__ import annotations
 
 import json
+import time
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -96,6 +97,50 @@ def refused(sink: Sink, *rows: Any, select: tuple[str, ...] = (), **how: Any) ->
     with pytest.raises(StreamingQueryException) as raised:
         sink.write(*rows, select=select, **how)
     return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "select", "message"),
+    [
+        (None, ("value", "1 AS more"), "[DELTA_METADATA_MISMATCH] "),
+        (None, ("array(value) AS value",), "[DELTA_FAILED_TO_MERGE_FIELDS] "),
+        ("NOT NULL", ("nullif(value, 1) AS value",), "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] "),
+        ("CHECK (value < 1)", (), "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] "),
+        (None, ("value div (value - 1) AS value",), "[DIVIDE_BY_ZERO] "),
+        (None, ("CAST(raise_error('no') AS BIGINT) AS value",), "[USER_RAISED_EXCEPTION] "),
+    ],
+)
+def test_an_error_of_a_sink_ends_a_query_as_a_failed_stream(
+    sink: Sink, rule: str | None, select: tuple[str, ...], message: str
+) -> None:
+    """As in delta-spark, the message of STREAM_FAILED is the error's text."""
+    from pyspark.errors import StreamingQueryException
+
+    rows = f"delta.`{sink.path}`"
+    sink.session.sql(f"CREATE TABLE {rows} (value BIGINT {rule if rule == 'NOT NULL' else ''}) USING delta")
+    if rule is not None and rule != "NOT NULL":
+        sink.session.sql(f"ALTER TABLE {rows} ADD CONSTRAINT low {rule}")
+    sink.write(0)
+    with pytest.raises(StreamingQueryException) as raised:
+        sink.write(1, select=select)
+    assert (raised.value.getCondition(), raised.value.getSqlState()) == ("STREAM_FAILED", "XXKST")
+    parameters = raised.value.getMessageParameters()
+    assert parameters.keys() == {"id", "runId", "message"}
+    assert parameters["message"].startswith(message)
+    assert "Traceback" not in str(raised.value)
+    assert sink.rows == [(0,)]
+
+
+def test_a_stopped_query_has_no_exception(sink: Sink) -> None:
+    """The jobs of a batch are cancelled with the query, whose thread runs them."""
+    sink.add(1)
+    slow = "value + int(reflect('java.lang.Thread', 'sleep', value * 60000) IS NULL) AS value"
+    query = sink.start(sink.source(slow), {"processingTime": "0 seconds"})
+    while not query.status["isTriggerActive"] or not sink.session._jsc.sc().statusTracker().getActiveJobIds():
+        time.sleep(0.05)
+    query.stop()
+    assert query.exception() is None
+    assert not sink.session._jsc.sc().statusTracker().getActiveJobIds()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from deltaic.log.stream import TableStream
 from deltaic.log.stream_offset import StreamOffset
 from deltaic.log.stream_options import StreamOptions
 from deltaic.protocol.schema import Schema
-from spark_session import with_jvm
+from spark_session import setting, with_jvm
 
 PROPERTIES = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 ALL = dict.fromkeys((RENAME, DROP, TYPE), "always")
@@ -247,17 +247,75 @@ def test_entries_are_files_of_delta_spark(session: Any, tmp_path: Path) -> None:
     assert values["sourceMetadataPath"] == f"file:{follower.checkpoint}/sources/0"
 
 
-def test_the_log_lies_below_the_checkpoint(session: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sink", ["noop", "delta", "name", "parquet name", "function", "setting"])
+def test_a_query_with_a_log_outside_of_its_checkpoint_does_not_start(
+    session: Any, tmp_path: Path, sink: str
+) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "schema location must be placed under checkpoint location"."""
+    from pyspark.errors import AnalysisException
+
+    follower = Follower(session, tmp_path)
+    outside = str(tmp_path / "checkpoint-of-another")
+    reader = session.readStream.format("delta").option("schemaTrackingLocation", outside)
+    writer = reader.load(str(tmp_path / "t")).writeStream
+    named = writer.option("checkpointLocation", str(follower.checkpoint))
+    start = {
+        "noop": lambda: named.format("noop").start(),
+        "delta": lambda: named.format("delta").start(str(tmp_path / "out")),
+        "name": lambda: named.toTable("table_of_a_refused_stream", format="delta"),
+        "parquet name": lambda: named.toTable("table_of_a_refused_stream", format="parquet"),
+        "function": lambda: named.foreachBatch(lambda batch, number: None).start(),
+        "setting": lambda: writer.format("noop").queryName("checkpoint").start(),
+    }[sink]
+    with (
+        setting(session, "spark.sql.streaming.checkpointLocation", str(tmp_path)),
+        pytest.raises(AnalysisException) as refused,
+    ):
+        start()
+    assert refused.value.getCondition() == "DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT"
+    assert refused.value.getSqlState() == "22000"
+    assert refused.value.getMessageParameters() == {
+        "schemaTrackingLocation": f"{outside}/_schema_log_{follower.table.metadata.id}",
+        "checkpointLocation": str(follower.checkpoint),
+    }
+    assert not session.streams.active
+    assert not session.catalog.tableExists("table_of_a_refused_stream")
+
+
+def test_a_log_may_lie_anywhere_if_a_setting_allows_it(session: Any, tmp_path: Path) -> None:
     follower = Follower(session, tmp_path)
     outside = str(tmp_path / "checkpoint-of-another")
     condition = "DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT"
-    assert follower.ends(condition, schemaTrackingLocation=outside) == []
-    setting = "spark.databricks.delta.streaming.allowSchemaLocationOutsideCheckpointLocation"
-    session.conf.set(setting, "true")
-    try:
+    frame = session.readStream.format("delta").option("schemaTrackingLocation", outside)
+    query = frame.load(str(tmp_path / "t")).writeStream.format("memory").queryName("temporary_log").start()
+    with pytest.raises(Exception, match=condition):  # a temporary checkpoint is known to the query only
+        query.processAllAvailable()
+    with setting(session, f"{SETTINGS}allowSchemaLocationOutsideCheckpointLocation", "true"):
         assert follower.run(schemaTrackingLocation=outside) == [{"id": 0, "a": "x"}]
-    finally:
-        session.conf.unset(setting)
+
+
+def test_two_sources_of_a_query_have_two_logs(session: Any, tmp_path: Path) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "multiple delta source sharing same schema log is blocked"."""
+    from pyspark.errors import AnalysisException
+
+    follower = Follower(session, tmp_path)
+    place = str(tmp_path / "t")
+
+    def source(name: str) -> Any:
+        reader = session.readStream.format("delta").option("schemaTrackingLocation", str(follower.checkpoint))
+        return reader.option("streamingSourceTrackingId", name).load(place)
+
+    def start(frame: Any) -> Any:
+        writer = frame.writeStream.format("noop").option("checkpointLocation", str(follower.checkpoint))
+        return writer.trigger(availableNow=True).start()
+
+    with pytest.raises(AnalysisException) as refused:
+        start(source("a").union(source("a")))
+    assert refused.value.getCondition() == "DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT"
+    assert refused.value.getSqlState() == "22000"
+    log = f"{follower.checkpoint}/_schema_log_{follower.table.metadata.id}_a"
+    assert refused.value.getMessageParameters() == {"loc": log, "table": place}
+    assert start(source("a").union(source("b"))).awaitTermination(60)
 
 
 def java_hash(text: str) -> int:

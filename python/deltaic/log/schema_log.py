@@ -12,9 +12,10 @@ Source: delta-io/delta, DeltaSourceMetadataTrackingLog.scala and SchemaTrackingL
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
+from typing import Any
 from urllib.parse import urlsplit
 
 from deltaic import _core
@@ -118,17 +119,16 @@ class TrackedSchema:
             values = parse_json(body.decode())
             if head != b"v1":
                 raise ValueError("the first line is not v1")
+            texts = [str(values[name]) for name in ("dataSchemaJson", "partitionSchemaJson")]
             protocol, previous = values.get("protocolJson"), values.get("previousMetadataSeqNum")
-            return TrackedSchema(
-                table_id=str(values["tableId"]),
-                version=int(values["deltaCommitVersion"]),
-                schema=Schema.from_json(values["dataSchemaJson"]),
-                partition_columns=tuple(Schema.from_json(values["partitionSchemaJson"]).names),
-                configuration=dict(values.get("tableConfigurations") or {}),
-                protocol=None if protocol is None else Protocol.from_json(protocol),
-                source=str(values.get("sourceMetadataPath") or ""),
-                previous=None if previous is None else int(previous),
-            )
+            fields: dict[str, Any] = {
+                "table_id": str(values["tableId"]),
+                "version": int(values["deltaCommitVersion"]),
+                "configuration": dict(values.get("tableConfigurations") or {}),
+                "protocol": None if protocol is None else Protocol.from_json(protocol),
+                "source": str(values.get("sourceMetadataPath") or ""),
+                "previous": None if previous is None else int(previous),
+            }
         except (ValueError, KeyError, TypeError, AttributeError, DeltaError) as error:
             raise ProtocolError(
                 "[DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED] an entry of the log of schemas cannot be"
@@ -136,6 +136,16 @@ class TrackedSchema:
                 where=where,
                 found=str(error),
             ) from error
+        try:
+            schema, partitions = map(Schema.from_json, texts)
+        except (ValueError, KeyError, TypeError, AttributeError, DeltaError) as error:
+            raise ProtocolError(
+                "[DELTA_STREAMING_SCHEMA_LOG_PARSE_SCHEMA_FAILED] a schema in an entry of the log of schemas"
+                " cannot be read; start a new stream with a new schemaTrackingLocation",
+                where=where,
+                found=str(error),
+            ) from error
+        return TrackedSchema(schema=schema, partition_columns=tuple(partitions.names), **fields)
 
 
 class SchemaLog:
@@ -160,7 +170,12 @@ class SchemaLog:
                 where=store.location,
                 found=f"table id {self.current.table_id}",
                 expected=f"table id {table_id}",
-            )
+            ).with_values(persisted=self.current.table_id, table_id=table_id)
+
+    @property
+    def location(self) -> str:
+        """The folder of the log."""
+        return self._store.location
 
     def allow(self, values: Mapping[str, str]) -> None:
         """Allows kinds of changes. `values`: kind -> `always`, or the version of the newest entry as text;
@@ -171,7 +186,8 @@ class SchemaLog:
     def check_below(self, checkpoint: str) -> None:
         """Raises InvalidArgumentError if the log is not in a folder below the root of the checkpoint."""
         log, root = (urlsplit(place) for place in (self._store.location, checkpoint))
-        if not f"{log.netloc}{log.path}".startswith(f"{root.netloc}{root.path.rstrip('/')}/"):
+        is_elsewhere = log.netloc and root.netloc and log.netloc != root.netloc
+        if is_elsewhere or not log.path.startswith(f"{root.path.rstrip('/')}/"):
             raise InvalidArgumentError(
                 "[DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT] a log of schemas belongs to one"
                 " query, so it is in a folder below the query's checkpoint",
@@ -211,11 +227,7 @@ class SchemaLog:
             entry = replace(entry, previous=self._number_before(self.current))
         entry = entry if entry.source else replace(entry, source=self.source)
         if self._store.put_if_absent(str(self._count), entry.to_bytes()) != "created":
-            raise InvalidArgumentError(
-                "[DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT] another stream writes this log of schemas",
-                where=self._store.location,
-                expected="a schemaTrackingLocation, or a streamingSourceTrackingId, for each source",
-            )
+            raise _conflict(self._store.location, entry.table_id)
         self._count += 1
         self.previous = self.previous if replace_newest else self.current
         self.current = entry
@@ -261,6 +273,24 @@ class SchemaLog:
                 found="; ".join(text for name in missing for text in changes[name]),
                 expected=names,
             )
+
+
+def check_distinct(logs: Iterable[tuple[SchemaLog, str]]) -> None:
+    """Raises InvalidArgumentError if two sources of a query have the same schema log. `logs`: the log of each
+    source, and the location of its table."""
+    known: set[str] = set()
+    for log, table in logs:
+        if log.location in known:
+            raise _conflict(log.location, table)
+        known.add(log.location)
+
+
+def _conflict(location: str, table: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        "[DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT] another stream writes this log of schemas",
+        where=location,
+        expected="a schemaTrackingLocation, or a streamingSourceTrackingId, for each source",
+    ).with_values(table=table)
 
 
 SETTINGS = "spark.databricks.delta.streaming."

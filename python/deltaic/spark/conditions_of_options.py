@@ -289,15 +289,28 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG", "42KD4", OPERATION),
     Condition("DELTA_STREAMING_METADATA_EVOLUTION", "22000", RUNTIME),
     Condition("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", "KD002", RUNTIME),
-    Condition("DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT", "22000", RUNTIME),
+    Condition(
+        "DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT",
+        "22000",
+        ANALYSIS,
+        parameters={"loc": "where", "table": "table"},
+    ),
     Condition(
         "DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT",
         "22000",
         ANALYSIS,
         parameters={"schemaTrackingLocation": "location", "checkpointLocation": "checkpoint"},
     ),
-    Condition("DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED", "22000", RUNTIME),
-    Condition("DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID", "22000", RUNTIME),
+    Condition(
+        "DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED", "22000", RUNTIME, parameters={"location": "where"}
+    ),
+    Condition("DELTA_STREAMING_SCHEMA_LOG_PARSE_SCHEMA_FAILED", "22000", RUNTIME),
+    Condition(
+        "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID",
+        "22000",
+        ANALYSIS,
+        parameters={"persistedId": "persisted", "tableId": "table_id"},
+    ),
     Condition("DELTA_STREAMING_SCHEMA_LOG_INIT_FAILED_INCOMPATIBLE_METADATA", "22000", RUNTIME),
     Condition("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET", "42613", ARGUMENT),
     Condition(

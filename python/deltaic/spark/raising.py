@@ -270,6 +270,8 @@ def _described(
 
 
 def _condition(error: DeltaError) -> tuple[str | None, str | None]:
+    if isinstance(error, _PySparkMethods):
+        return error.getCondition(), error.getSqlState()
     description, _ = _described(error, None, {})
     return description.condition, description.sql_state
 

@@ -35,7 +35,7 @@ _QUERY_ID = "sql.streaming.queryId"
 _METADATA_BYTES = 1 << 16
 """Maximum bytes of a checkpoint's file `metadata`, which has only the query's id; a larger file is an
 error."""
-_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+_CHECKPOINT, _CHECKPOINTS = "checkpointLocation", "spark.sql.streaming.checkpointLocation"
 _MODES: dict[str, Mode] = {"append": "append", "complete": "overwrite"}
 """Output mode of a query -> save mode of the writes of its batches."""
 _CONDITIONS = {
@@ -59,15 +59,13 @@ def batch_writer(
         raise InvalidArgumentError(
             "the output mode of a stream into a Delta table", found=state.mode, expected="append or complete"
         )
-    checkpoint = {
-        name: str(value) for name, value in state.options.items() if name.lower() == "checkpointlocation"
-    }
-    folder = spark.conf.get(_CHECKPOINTS, None)
-    if not checkpoint and folder is None:
+    checkpoint = {name: text for name, text in state.options.items() if name.lower() == _CHECKPOINT.lower()}
+    place = checkpoint_of(spark, state, name)
+    if place is None:
         raise InvalidArgumentError(
             "a stream into a Delta table needs a checkpoint: it says which batches are done",
             found="no checkpointLocation",
-            expected=f'option("checkpointLocation", path), or the setting {_CHECKPOINTS}',
+            expected=f'option("{_CHECKPOINT}", path), or the setting {_CHECKPOINTS}',
         )
     batch_state = BuilderState()
     batch_state.put({name: value for name, value in state.options.items() if name not in checkpoint})
@@ -84,8 +82,16 @@ def batch_writer(
         # The plan of a batch does not name its tables, so they are those of the query's plan.
         batch_state.reads = tuple(map(TableRead, locations_of(frame)))
         return BatchWriter(batch_state, output), checkpoint
-    place = locate(next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}")
-    return BatchWriter(batch_state, output, place), {"checkpointLocation": place}
+    return BatchWriter(batch_state, output, place), {_CHECKPOINT: place}
+
+
+def checkpoint_of(spark: Any, state: BuilderState, name: str | None) -> str | None:
+    """Returns the location of a query's checkpoint, which the option checkpointLocation names, or a setting
+    for all queries; None without either of them. `name`: the query's name, or None."""
+    if (place := state.get(_CHECKPOINT)) is not None:
+        return locate(place)
+    folder = spark.conf.get(_CHECKPOINTS, None)
+    return None if folder is None else locate(f"{folder}/{name or uuid.uuid4()}")
 
 
 @dataclass

@@ -7,12 +7,16 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.native.session import has_jvm
+from deltaic.engine.spark.native.stream import schema_logs, write_batches
 from deltaic.engine.spark.read_path import Native
+from deltaic.engine.spark.settings import SCHEMA_LOG_ANYWHERE, is_on
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFoundError
+from deltaic.log.schema_log import check_distinct
 from deltaic.log.store import locate
 from deltaic.spark import patches
 from deltaic.spark.builders import (
@@ -116,9 +120,10 @@ def _start(
     queryName: str | None = None,
     **options: Any,
 ) -> Any:
+    state = state_of(self)
+    _check_schema_logs(self, {**state.options, **options}, queryName or _query_name(state))
     if not is_delta(self, format):
         return start(self, path, format, outputMode, partitionBy, queryName, **options)
-    state = state_of(self)
     state.put({**options, **({} if path is None else {"path": os.fspath(path)})})
     if partitionBy is not None:
         state.partition_by = names_of((partitionBy,))
@@ -153,6 +158,8 @@ def _to_table(
         state_of(self).new = new = place_of(spark, name, location)
         path = new.path
     if path is None:
+        state = state_of(self)
+        _check_schema_logs(self, {**state.options, **options}, queryName or _query_name(state))
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
 
@@ -162,20 +169,54 @@ def _write(start: Any, writer: Any, state: BuilderState) -> Any:
     are repeated on a new writer, because Spark refuses foreachBatch on a writer with partition columns."""
     from deltaic.spark.stream_write import batch_writer, create_table
 
-    calls = state.calls
-    name = next(
-        (args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"),
-        None,
-    )
     frame = frame_of_writer(writer)
-    write_batch, checkpoint = batch_writer(frame, state, name)
+    write_batch, checkpoint = batch_writer(frame, state, _query_name(state))
     if state.new is not None:
         create_table(frame, state)
         state.new = None
     new_writer = frame.writeStream.options(**checkpoint)
-    for call, args, named in calls:
+    for call, args, named in state.calls:
         new_writer = getattr(new_writer, call)(*args, **named)
-    return start(new_writer.foreachBatch(write_batch))
+    engine = engine_of(frame.sparkSession)
+    return start(
+        engine.read_path.planned(
+            "a stream into a table",
+            lambda: write_batches(engine.jvm, new_writer, write_batch),
+            lambda: new_writer.foreachBatch(write_batch),
+        )
+    )
+
+
+def _query_name(state: BuilderState) -> str | None:
+    """Returns the name that was set on a writer for its query, or None."""
+    names = (
+        args[0] if args else named.get("queryName")
+        for call, args, named in reversed(state.calls)
+        if call == "queryName"
+    )
+    return next(names, None)
+
+
+def _check_schema_logs(writer: Any, options: Mapping[str, Any], name: str | None) -> None:
+    """Raises InvalidArgumentError if two sources of the query have one schema log, or if a schema log is not
+    below the query's checkpoint. Without Spark's driver interfaces, the query itself checks that later, and
+    so does a query with a temporary checkpoint.
+
+    `options`: the options of the writer. `name`: the query's name, or None."""
+    from deltaic.spark.stream_write import checkpoint_of
+
+    frame = frame_of_writer(writer)
+    spark = frame.sparkSession
+    if enabled_as(spark) is None or not engine_of(spark).is_native:
+        return
+    logs = schema_logs(engine_of(spark).jvm, frame)
+    state = BuilderState()
+    state.put(options)
+    place = checkpoint_of(spark, state, name) if logs else None
+    if place is not None and not is_on(spark, SCHEMA_LOG_ANYWHERE):
+        for log, _ in logs:
+            log.check_below(place)
+    check_distinct(logs)
 
 
 def _enabling(method: Any) -> Any:

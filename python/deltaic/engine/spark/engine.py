@@ -290,7 +290,7 @@ class SparkEngine:
 
         def native() -> Any:
             return stream_frame(
-                self.jvm, StreamSource(self.jvm, opened, frame_of), shown_to_spark(schema, char=True), stream
+                self.jvm, StreamSource(self.jvm, stream, opened, frame_of), shown_to_spark(schema, char=True)
             )
 
         def public() -> Any:

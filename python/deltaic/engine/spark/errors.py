@@ -33,11 +33,16 @@ def describe_by(function: Callable[[DeltaError], tuple[str | None, str | None]])
     _describe[:] = [function]
 
 
-def java_error_text(error: DeltaError, message: str) -> str:
+def java_error_text(
+    error: DeltaError, message: str, default: str | None = "DELTA_TABLE_CANNOT_BE_READ"
+) -> str:
     """Returns the text `CONDITION SQLSTATE message`, from which `Calls.fail` of `driver_classes` creates an
-    AnalysisException."""
+    AnalysisException. `default`: the condition of an error that has none; None for an exception without a
+    condition."""
     condition, state = _describe[0](error) if _describe else (None, None)
-    return f"{condition or 'DELTA_TABLE_CANNOT_BE_READ'} {state or _INTERNAL} {message}"
+    if (condition := condition or default) is None:
+        return f"- - {message}"
+    return f"{condition} {state or _INTERNAL} {message}"
 
 
 @contextmanager

@@ -94,6 +94,14 @@ class Callbacks:
         """Returns the analysed plan with its leaves marked as those of a stream."""
         return self._create("StreamRows").of(plan)
 
+    def target(self, token: str) -> Any:
+        """Returns the Python object that the Java object with this token calls."""
+        return self._counterparts[token].target
+
+    def batch_function(self, python: Any) -> Any:
+        """Creates the function of `foreachBatch` that calls a py4j proxy for each batch."""
+        return self._create("BatchFunction", python)
+
     @property
     def count(self) -> int:
         """Number of Python objects that Java objects can call."""

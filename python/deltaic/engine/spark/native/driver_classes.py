@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from deltaic.engine.spark.native.leaf_classes import PLAN_TABLES, TABLE_FILES, TRACKED_FORMAT
 from deltaic.engine.spark.native.listing_classes import FILE_LISTING, FILTER_TREES, NAME_FILES
+from deltaic.engine.spark.native.stream_classes import BATCH_FUNCTION, STREAM_ROWS, TABLE_STREAM
 
 PACKAGE = "deltaic.driver."
 
@@ -34,7 +35,6 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
-import scala.Some;
 
 public class Calls {
   static final String NAME = "deltaic-calls";
@@ -77,12 +77,12 @@ public class Calls {
     return tokens.toString();
   }
 
-  /** An error with a condition of Delta, such as DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS. Spark does not know its
-      SQLSTATE. */
+  /** An error with a condition of Delta, such as DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS, or null. Spark does not
+      know its SQLSTATE. */
   public static class Failure extends AnalysisException {
     private final String state;
     Failure(String condition, String state, String message) {
-      super(message, Option.empty(), Option.empty(), Option.empty(), new Some(condition),
+      super(message, Option.empty(), Option.empty(), Option.empty(), Option.apply(condition),
           (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty(),
           new QueryContext[0]);
       this.state = state;
@@ -90,11 +90,12 @@ public class Calls {
     public String getSqlState() { return state; }
   }
 
-  /** Raises an error from the text `CONDITION SQLSTATE message`. */
+  /** Raises an error from the text `CONDITION SQLSTATE message`, or `- - message` without a condition. */
   public static void fail(String text) {
     String[] parts = text.split(" ", 3);
-    String message = "[" + parts[0] + "] " + parts[2] + " SQLSTATE: " + parts[1];
-    Platform.throwException(new Failure(parts[0], parts[1], message));
+    boolean named = !parts[0].equals("-");
+    String message = named ? "[" + parts[0] + "] " + parts[2] + " SQLSTATE: " + parts[1] : parts[2];
+    Platform.throwException(new Failure(named ? parts[0] : null, named ? parts[1] : null, message));
   }
 
   /** Calls Python. An exception of Spark that Python returns is raised, so that it keeps its condition: py4j
@@ -266,132 +267,6 @@ public class PlanFunction extends scala.runtime.AbstractFunction1 {
 }
 """
 
-TABLE_STREAM = """
-package deltaic.driver;
-
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.connector.read.streaming.ReadLimit;
-import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
-import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
-import org.apache.spark.sql.execution.streaming.Offset;
-import org.apache.spark.sql.execution.streaming.Source;
-import org.apache.spark.sql.types.StructType;
-import scala.Option;
-
-/** A table as a streaming source. Its offsets have the JSON of delta-spark's. */
-public class TableStream implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow {
-  private final Calls calls;
-  private final SparkSession session;
-  private final String token;
-  private final StructType schema;
-  private final String place;
-  private final ReadLimit limit;
-
-  public TableStream(Calls calls, SparkSession session, String token, StructType schema, String place,
-      ReadLimit limit) {
-    this.calls = calls;
-    this.session = session;
-    this.token = token;
-    this.schema = schema;
-    this.place = place;
-    this.limit = limit;
-    calls.own(this, token);
-  }
-
-  public static class Position extends Offset {
-    private final String json;
-    public Position(String json) { this.json = json; }
-    public String json() { return json; }
-  }
-
-  /** The number by which the Python side knows this source. */
-  public String token() { return token; }
-
-  /** Calls a method of the Python side, with the query's thread as its first argument. */
-  private Object ask(String method, Object[] more) {
-    Object[] question = new Object[more.length + 2];
-    question[0] = method;
-    question[1] = String.valueOf(Thread.currentThread().getId());
-    System.arraycopy(more, 0, question, 2, more.length);
-    Object answer = calls.call(session, token, question);
-    if (answer instanceof String && ((String) answer).startsWith("!"))
-      Calls.fail(((String) answer).substring(1));
-    return answer;
-  }
-
-  public StructType schema() { return schema; }
-  public Option getOffset() { throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit)"); }
-
-  public ReadLimit getDefaultReadLimit() { return limit; }
-
-  public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
-      org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit limit) {
-    Boolean all = Boolean.valueOf(limit.getClass().getSimpleName().equals("ReadAllAvailable"));
-    String first = start == null ? null : start.json();
-    return new Position((String) ask("latestOffset", new Object[] {first, all}));
-  }
-
-  public org.apache.spark.sql.connector.read.streaming.Offset reportLatestOffset() { return null; }
-
-  public Dataset getBatch(Option start, Offset end) {
-    String first = start.isEmpty() ? null : ((Offset) start.get()).json();
-    LogicalPlan plan = (LogicalPlan) ask("getBatch", new Object[] {first, end.json()});
-    return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(
-        (org.apache.spark.sql.classic.SparkSession) session, plan);
-  }
-
-  public void prepareForTriggerAvailableNow() { ask("bound", new Object[0]); }
-  public void stop() { ask("stop", new Object[0]); }
-  public void commit(Offset end) { ask("commit", new Object[] {end.json()}); }
-  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {
-    ask("commit", new Object[] {end.json()});
-  }
-  public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() {
-    throw new UnsupportedOperationException();
-  }
-  public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) {
-    return new Position(json);
-  }
-  public String toString() {
-    return "DeltaSource[" + (place.contains("://") ? "" : "file:") + place + "]";
-  }
-}
-"""
-
-STREAM_ROWS = """
-package deltaic.driver;
-
-import java.util.ArrayList;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import scala.collection.Iterator;
-import scala.jdk.javaapi.CollectionConverters;
-
-/** Sets `isStreaming` on the leaves of a plan: Spark requires it of the batches of a streaming source. */
-public class StreamRows {
-  public LogicalPlan of(LogicalPlan plan) {
-    if (plan.children().isEmpty()) return leaf(plan);
-    ArrayList children = new ArrayList();
-    for (Iterator each = plan.children().iterator(); each.hasNext();)
-      children.add(of((LogicalPlan) each.next()));
-    return (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(children).toSeq());
-  }
-
-  private static LogicalPlan leaf(LogicalPlan plan) {
-    Object[] arguments = new Object[plan.productArity()];
-    boolean marks = false;
-    for (int at = 0; at < arguments.length; at++) {
-      boolean is = plan.productElementName(at).equals("isStreaming");
-      arguments[at] = is ? Boolean.TRUE : plan.productElement(at);
-      marks |= is;
-    }
-    if (!marks) throw new ClassCastException("a leaf that cannot be one of a stream: " + plan.nodeName());
-    return (LogicalPlan) plan.makeCopy(arguments);
-  }
-}
-"""
-
 SOURCES = {
     "Calls": CALLS,
     "FileListing": FILE_LISTING,
@@ -407,5 +282,5 @@ SOURCES = {
 """Simple names of the classes and their source texts, in the order in which they are compiled: a class may
 use the classes before it."""
 
-FOR_STREAMS = {"TableStream": TABLE_STREAM, "StreamRows": STREAM_ROWS}
+FOR_STREAMS = {"TableStream": TABLE_STREAM, "StreamRows": STREAM_ROWS, "BatchFunction": BATCH_FUNCTION}
 """Classes that only streams need, compiled when the first stream starts; they may use the other classes."""

@@ -16,6 +16,7 @@ from deltaic.log.stream_limits import MAX_FILES
 from deltaic.log.stream_offset import StreamOffset
 
 if TYPE_CHECKING:
+    from deltaic.log.schema_log import SchemaLog
     from deltaic.log.stream import TableStream
     from deltaic.log.stream_files import StreamFiles
     from deltaic.log.stream_options import StreamOptions
@@ -49,14 +50,20 @@ class StreamSource:
     The argument `query` of each is the thread of the query, because several queries may read one DataFrame.
 
     `opened`: opens the table for a query. `frame_of`: returns a DataFrame of the files of a batch. `token`:
-    the number by which the Java object calls this one."""
+    the number by which the Java object calls this one. `stream`: the table as it was when the DataFrame was
+    made."""
 
     def __init__(
-        self, jvm: Jvm, opened: Callable[[], TableStream], frame_of: Callable[[StreamFiles], Any]
+        self,
+        jvm: Jvm,
+        stream: TableStream,
+        opened: Callable[[], TableStream],
+        frame_of: Callable[[StreamFiles], Any],
     ) -> None:
         self._jvm, self._opened, self._frame_of = jvm, opened, frame_of
         self._queries: dict[str, _Query] = {}
         self.token = ""
+        self.stream = stream
 
     def _query(self, query: str) -> _Query:
         if query not in self._queries:
@@ -112,14 +119,70 @@ class StreamSource:
         try:
             return compute()
         except DeltaError as error:
-            return "!" + java_error_text(error, _CONDITION.sub("", str(error), count=1))
+            return "!" + java_error_text(error, _untagged(error))
 
 
-def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStream) -> Any:
+class _BatchCall:
+    """The Python side of `BatchFunction` of `driver_classes`. `write_batch`: a function of the batch's
+    DataFrame and number."""
+
+    def __init__(self, spark: Any, write_batch: Callable[[Any, int], None]) -> None:
+        self._spark, self._write_batch = spark, write_batch
+
+    def apply(self, rows: Any, number: int) -> Any:
+        """Writes a batch. Returns None, or an error from which the JVM raises an exception: a text for
+        `Calls.fail`, or the Java exception of an error of Spark. Any other error is raised."""
+        from pyspark.sql import DataFrame, SparkSession
+
+        session = SparkSession(self._spark.sparkContext, rows.sparkSession())
+        try:
+            self._write_batch(DataFrame(rows, session), number)
+        except DeltaError as error:
+            return java_error_text(error, _untagged(error), default=None)
+        except Exception as error:
+            java_exception = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+            if java_exception is None:
+                raise
+            return java_exception
+        return None
+
+    class Java:
+        implements = ("java.util.function.BiFunction",)
+
+
+def write_batches(jvm: Jvm, writer: Any, write_batch: Callable[[Any, int], None]) -> Any:
+    """Sets the function that writes the batches of a stream, like `writer.foreachBatch(write_batch)`, and
+    returns the writer. An error of the function ends the query like an error of a sink of Spark: the query's
+    exception has the condition STREAM_FAILED and the error's message."""
+    writer._jwrite.foreachBatch(jvm.callbacks.batch_function(_BatchCall(jvm.spark, write_batch)))
+    return writer
+
+
+def _untagged(error: DeltaError) -> str:
+    return _CONDITION.sub("", str(error.args[0]), count=1)
+
+
+def schema_logs(jvm: Jvm, frame: Any) -> list[tuple[SchemaLog, str]]:
+    """Returns the schema log and the table's location of each table that a streaming DataFrame follows with a
+    schema log."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    sources = [
+        leaf.source()
+        for leaf in map(leaves.apply, range(leaves.size()))
+        if leaf.nodeName() == "StreamingExecutionRelation"
+    ]
+    tokens = dict.fromkeys(each.token() for each in sources if _is_table(each))
+    streams = [jvm.callbacks.target(token).stream for token in tokens]
+    return [
+        (stream.schema_log, stream.snapshot.location) for stream in streams if stream.schema_log is not None
+    ]
+
+
+def stream_frame(jvm: Jvm, source: StreamSource, schema: Any) -> Any:
     """Returns a streaming DataFrame of `source` with the columns of `schema` (a pyspark StructType)."""
     from pyspark.sql import DataFrame
 
-    spark = jvm.spark
+    spark, stream = jvm.spark, source.stream
     limit = _read_limit(jvm, stream.options)
     java = jvm.callbacks.create(
         "TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit
@@ -147,9 +210,14 @@ def _place_in_checkpoint(jvm: Jvm, query: str, token: str) -> tuple[str, int]:
     (execution,) = (each for each in executions if str(each.queryExecutionThread().getId()) == query)
     sources, tokens = execution.sources(), []
     for source in map(sources.apply, range(sources.size())):
-        known = source.token() if source.getClass().getSimpleName() == "TableStream" else source
+        known = source.token() if _is_table(source) else source
         tokens += [] if known in tokens else [known]
     return str(execution.resolvedCheckpointRoot()), tokens.index(token)
+
+
+def _is_table(source: Any) -> bool:
+    """True if a Java source of a streaming query is a table."""
+    return bool(source.getClass().getSimpleName() == "TableStream")
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
