@@ -93,6 +93,8 @@ NEW_PARTITION = "ALTER TABLE {t} ADD PARTITION (part = 'b')"
 SET_RETENTION = "ALTER TABLE {{t}} SET TBLPROPERTIES ('delta.logRetentionDuration' = '{}')"
 GENERATED = "CREATE TABLE delta.`{{root}}/n` (id INT, text STRING, {}) USING delta"
 FEED = {"readChangeFeed": "true", "startingVersion": 0}
+MANIFESTS = "delta.compatibility.symlinkFormatManifest.enabled"
+VALIDATION_FAILED = "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
 NEW = "MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN"
 ANY = "MERGE INTO {{t}} t USING (SELECT 5L AS id) s ON {} WHEN MATCHED THEN"
 
@@ -217,9 +219,9 @@ def converted_by_ids(at: Place) -> None:
         at.spark.conf.unset(name)
 
 
-def truncated(at: Place) -> None:
+def truncated(at: Place, **options: Any) -> None:
     (at.root / "t/_delta_log" / f"{0:020}.json").unlink()
-    at.read()
+    at.read(**options)
 
 
 def without_protocol(at: Place) -> None:
@@ -414,6 +416,34 @@ def vectors_and_manifest(at: Place) -> None:
     at.write("SELECT id, 'a' AS part, 'x' AS text FROM range(10)")
     at.sql("DELETE FROM {t} WHERE id = 7")
     at.sql("GENERATE symlink_format_manifest FOR TABLE {t}")
+
+
+def vectors_and_kept_manifests(at: Place) -> None:
+    at.properties(enableDeletionVectors="true")
+    at.write("SELECT id, 'a' AS part, 'x' AS text FROM range(10)")
+    at.sql("DELETE FROM {t} WHERE id = 7")
+    at.properties(enableDeletionVectors="false")
+    at.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{MANIFESTS}' = 'true')")
+
+
+def unwritten_manifests(at: Place) -> None:
+    """A file is where the folder of the manifests should be."""
+    at.properties(enableDeletionVectors="false")
+    at.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{MANIFESTS}' = 'true')")
+    shutil.rmtree(at.root / "t/_symlink_format_manifest")
+    (at.root / "t/_symlink_format_manifest").write_text("")
+    at.write()
+
+
+def schema_log_of(at: Place, schema: str | None = None) -> None:
+    """Opens a stream with the schema log of another table, or with a text that is no schema."""
+    folder = at.root / f"log/_schema_log_{deltaic.DeltaTable(at.path).metadata.id}"
+    folder.mkdir(parents=True)
+    text = '{"type":"struct","fields":[]}' if schema is None else schema
+    names = ("dataSchemaJson", "partitionSchemaJson")
+    entry = {"tableId": "another", "deltaCommitVersion": 0, **dict.fromkeys(names, text)}
+    (folder / "0").write_text(f"v1\n{json.dumps(entry)}")
+    at.stream().option("schemaTrackingLocation", str(at.root / "log")).load(at.path)
 
 
 def mapped_manifest(at: Place) -> None:
@@ -1531,6 +1561,44 @@ CASES = (
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
     Case("DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", R, errors.ProtocolError, gap),
     Case("DELTA_TRUNCATED_TRANSACTION_LOG", "42K03", R, errors.ProtocolError, truncated),
+    Case(
+        "DELTA_TRUNCATED_TRANSACTION_LOG",
+        "42K03",
+        R,
+        errors.ProtocolError,
+        lambda at: truncated(at, timestampAsOf="2100-01-01"),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_CREATION",
+        "0AKDC",
+        U,
+        UNSUPPORTED,
+        statement(f"{CREATE} TBLPROPERTIES (delta.feature.catalogManaged = 'supported')"),
+    ),
+    Case(
+        f"{VALIDATION_FAILED}.EXISTING_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION",
+        "0A000",
+        R,
+        UNSUPPORTED,
+        vectors_and_kept_manifests,
+    ),
+    Case("DELTA_POST_COMMIT_HOOK_FAILED", "2DKD0", R, errors.CommitUnknownError, unwritten_manifests),
+    Case(
+        "DELTA_STREAMING_SCHEMA_LOG_PARSE_SCHEMA_FAILED",
+        "22000",
+        R,
+        errors.ProtocolError,
+        lambda at: schema_log_of(at, schema="text"),
+        jvm=True,
+    ),
+    Case(
+        "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID",
+        "22000",
+        A,
+        ARGUMENT,
+        lambda at: schema_log_of(at),
+        jvm=True,
+    ),
     Case("DELTA_STATE_RECOVER_ERROR", "XXKDS", R, errors.ProtocolError, without_protocol),
     Case("DELTA_MISSING_COMMIT_TIMESTAMP", "KD004", R, errors.ProtocolError, without_time),
     Case(
@@ -2565,6 +2633,8 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "genExpr": "id",
         },
         "ALTER TABLE {t} DROP FEATURE checkConstraints": {"constraints": "`low`"},
+        "VACUUM {t} LITE FULL": {"clauseName": "LITE/FULL"},
+        "VACUUM {t} DRY RUN DRY RUN": {"clauseName": "DRY RUN"},
         "SELECT * FROM {t} VERSION AS OF -1": {"error": "'-'", "hint": ""},
         "SELECT * FROM {t} VERSION AS OF 1 + 1": {"error": "'+'", "hint": ""},
         "SELECT * FROM {t} VERSION AS OF 1.0": {"error": "'1.0'", "hint": ""},

@@ -11,7 +11,7 @@ from typing import Any
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, VersionNotFoundError, placed
 from deltaic.log import catalog
-from deltaic.log.segment import Listing, commit_path, list_log, nothing_here, reconstructible
+from deltaic.log.segment import Listing, cannot_build, commit_path, list_log, nothing_here, reconstructible
 from deltaic.protocol.bounded_json import parse_json
 
 # Number of commits that the history reads at once: few at first, as a caller may stop early, then twice as
@@ -165,6 +165,8 @@ def version_at(
     if listing.is_empty:
         raise nothing_here(store)
     usable = set(reconstructible(listing))
+    if not usable:
+        raise cannot_build(store, listing, listing.latest, newest=True)
     times = {each: time for each, time in commit_times(listing).items() if each in usable}
     era = _era(store, listing)
     if era is not None and era.holds(store, wanted):

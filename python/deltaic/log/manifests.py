@@ -38,17 +38,27 @@ def are_kept(metadata: Metadata | None) -> bool:
     return metadata is not None and TableProperties(metadata.configuration).symlink_manifests
 
 
-def check(protocol: Protocol, metadata: Metadata, with_vectors: int) -> None:
+def check(protocol: Protocol, metadata: Metadata, with_vectors: int, *, by_each_commit: bool = False) -> None:
     """Raises UnsupportedFeatureError if readers of the manifests would see deleted rows, or columns under
     wrong names.
-    `with_vectors`: number of files with a deletion vector."""
+    `with_vectors`: number of files with a deletion vector. `by_each_commit`: True for manifests that each
+    commit updates."""
     if with_vectors:
-        raise UnsupportedFeatureError(
-            "readers of a symlink manifest would see deleted rows",
+        tag = (
+            ""
+            if not by_each_commit
+            else (
+                "[DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
+                ".EXISTING_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION] "
+            )
+        )
+        error = UnsupportedFeatureError(
+            f"{tag}readers of a symlink manifest would see deleted rows",
             where=PROPERTY,
             found=f"{with_vectors} files with a deletion vector",
             expected="optimize.purge() first, and delta.enableDeletionVectors = false",
         )
+        raise error.with_values(table=metadata.id)
     if (mode := column_mapping_mode(protocol, metadata)) != "none":
         raise UnsupportedFeatureError(
             "readers of a symlink manifest know columns by the names in the files",

@@ -324,7 +324,7 @@ def segments(
             sleep(pending.pop(0))
             listing = list_log(store)
         else:
-            raise _cannot_build(store, listing, target, version is None)
+            raise cannot_build(store, listing, target, newest=version is None)
 
 
 def load_first(store: Store, version: int | None = None, *, sleep: Sleep = time.sleep) -> Segment:
@@ -483,7 +483,9 @@ def _may_be_late(listing: Listing, target: int) -> bool:
     return 0 <= target <= listing.latest and (first == 0 or bool(bases))
 
 
-def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> Exception:
+def cannot_build(store: Store, listing: Listing, target: int, *, newest: bool) -> Exception:
+    """Returns the error for a version that cannot be built from the files of the log. `newest`: True if the
+    newest version is wanted, whichever it is."""
     where = f"{store.location}/{LOG}"
     usable = reconstructible(listing)
     if not newest and not 0 <= target <= listing.latest:
@@ -516,7 +518,7 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
                 "a multi-part checkpoint, but not all of its parts" if listing.incomplete else "no checkpoint"
             ),
             expected="version 0, or a complete checkpoint",
-        )
+        ).with_values(path=f"{store.location}/{commit_path(0)}", version=target)
     missing = _missing(listing, target)
     found, named = "no such file", read_hint(store)
     if named is not None and missing <= named <= target:

@@ -422,7 +422,7 @@ def _check_combination(definition: Definition, before: Definition | None = None)
             " deleted rows",
             where="delta.enableDeletionVectors",
             found="delta.compatibility.symlinkFormatManifest.enabled = true",
-        )
+        ).with_values(table=definition.metadata.id)
     if versions := [version for version in properties.iceberg_compat if version < 3]:
         raise InvalidArgumentError(
             "deletion vectors and Iceberg compatibility below version 3 exclude each other",

@@ -15,6 +15,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
 from deltaic.protocol.features import (
     FEATURES,
+    MANAGED,
     SUPPORTED_READER_VERSION,
     SUPPORTED_WRITER_VERSION,
     implied,
@@ -71,6 +72,12 @@ def check_addable(
     """Raises an error if a table cannot get the features `needed`: as `check_honoured`, and
     InvalidArgumentError for one that its columns need and the user must name. `protocol`: of the existing
     table; None for a new one. `named`: features that the change names. `verb`: CREATE or ALTER."""
+    if MANAGED in needed and verb == "CREATE":
+        raise UnsupportedFeatureError(
+            "[DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_CREATION] a table that a catalog manages can be created"
+            " by its catalog only",
+            found=f"the feature {MANAGED}",
+        )
     check_honoured(sorted(needed))
     if not refuses_as_delta_spark():
         return

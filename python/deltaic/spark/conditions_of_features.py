@@ -281,7 +281,28 @@ CONDITIONS: tuple[Condition, ...] = (
         RUNTIME,
         _ARGUMENT,
         "deletion vectors and symlink manifests exclude",
+        {"table": "table"},
     ),
+    Condition(
+        "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
+        ".EXISTING_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION",
+        "0A000",
+        RUNTIME,
+        parameters={"table": "table"},
+    ),
+    Condition(
+        "DELTA_POST_COMMIT_HOOK_FAILED",
+        "2DKD0",
+        RUNTIME,
+        e.CommitUnknownError,
+        "its symlink manifests could not be written",
+        {
+            "version": "version",
+            "name": "=Generate Symlink Format Manifest",
+            "message": "=: Generate Symlink Format Manifest",
+        },
+    ),
+    Condition("DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_CREATION", "0AKDC", OPERATION),
     Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.DELETION_VECTORS_SHOULD_BE_DISABLED",
         "KD00E",

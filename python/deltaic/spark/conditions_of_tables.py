@@ -317,9 +317,12 @@ CONDITIONS: tuple[Condition, ...] = (
         e.ProtocolError,
         "the log is truncated",
         {
-            "path": "where",
+            "path": "path",
+            "version": "version",
             "logRetentionKey": "=delta.logRetentionDuration",
+            "logRetention": "=30 days",
             "checkpointRetentionKey": "=delta.checkpointRetentionDuration",
+            "checkpointRetention": "=2 days",
         },
     ),
     Condition(

@@ -21,6 +21,9 @@ from deltaic.sql.results import counts, nothing, rows_of
 from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.table import DeltaTable
 
+_VACUUM_CLAUSES = {"LITE": "LITE/FULL", "FULL": "LITE/FULL", "DRY": "DRY RUN", "USING": "INVENTORY"}
+"""First word of a clause of VACUUM -> delta-spark's name of the clause, if it is another one."""
+
 
 def optimize(reader: Reader, tables: Tables) -> Rows:
     """OPTIMIZE name [FULL] [WHERE condition on partitions] [ZORDER BY (columns)] -> path, metrics"""
@@ -99,9 +102,10 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
     seen: set[str] = set()
     while not reader.done:
         word = reader.tokens[reader.position].keyword
-        if word in seen or (word in ("LITE", "FULL") and seen & {"LITE", "FULL"}):
-            raise InvalidArgumentError("[DUPLICATE_CLAUSES] a modifier of VACUUM comes twice", found=word)
-        seen.add(word)
+        clause = _VACUUM_CLAUSES.get(word, word)
+        if clause in seen:
+            raise InvalidArgumentError("[DUPLICATE_CLAUSES] a modifier of VACUUM comes twice", found=clause)
+        seen.add(clause)
         if reader.accept("LITE"):
             mode = "lite"
         elif reader.accept("FULL"):

@@ -116,7 +116,7 @@ def check_staged(transaction: Transaction) -> None:
         vectors = adds.num_rows - adds["deletionVector"].null_count
         if snapshot is not None and not manifests.are_kept(snapshot.metadata) and not removes.num_rows:
             vectors += snapshot.core.with_vectors[0]
-        manifests.check(transaction.new_protocol, transaction.new_metadata, vectors)
+        manifests.check(transaction.new_protocol, transaction.new_metadata, vectors, by_each_commit=True)
     _check_iceberg(transaction, adds, removes)
     if metadata is not None:
         former = snapshot.domains.get(clustering.DOMAIN) if snapshot else None

@@ -378,7 +378,7 @@ class Transaction:
                 f"{self.operation} is committed as version {committed.version}, but its symlink manifests"
                 " could not be written; do not do it again: DeltaTable.generate() writes them",
                 where=self.store.location,
-            ) from error
+            ).with_values(version=committed.version) from error
 
     def _read_back(self, version: int) -> Snapshot:
         """Loads the version that was just committed. If the store fails now, CommitUnknownError is raised, as
