@@ -571,6 +571,11 @@ def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}", *
     escaped as in Hive (a timestamp with a zone as microseconds since 1970). Names that begin with `_` or
     `.` are skipped. `options`: those of `write`."""
 
+def partition_folders(files: Any, *, hive: bool = True) -> list[tuple[list[str], str]]:
+    """Returns the names of the partition columns by level of folders, each list with the first file that lies
+    in such folders: one entry if the folders of all files name the same columns. The names are empty if
+    folders are named by values alone. `files`, `hive`: as for `Survey`."""
+
 @final
 class Survey:
     """Parquet files of any writer, with the information in their footers and folders. Each footer is read
@@ -589,10 +594,6 @@ class Survey:
     def arrow_schemas(self) -> list[tuple[pa.Schema, str]]:
         """Arrow schemas of the files, with field ids as `PARQUET:field_id` in the metadata of fields, each
         with the first file that has it."""
-    @property
-    def names(self) -> list[str]:
-        """Names of partition columns by level of folders; empty names if folders are named by values alone.
-        """
     def values(self, level: int) -> pa.Array:
         """Returns the partition value of each file at this level (string)."""
     def adds(self, schema: TableSchema, options: str = "{}", *, statistics: bool = True) -> pa.Table:

@@ -198,7 +198,8 @@ class DeltaTable(metaclass=ExplainedNames):
         `delta.columnMapping.mode = name`. Progress is logged to `deltaic.commands`.
 
         `partitioning`: how folders name partition values: "hive" (`year=2026/month=9/`, the default) or
-        "directory" (`2026/09/`).
+        "directory" (`2026/09/`). With "hive", other folders than `name=value`, such as `2026/09/`, say
+        nothing about the rows: files in them are files of a table without partition columns.
         `partition_schema`: names and types of the partition columns (DDL text or an Arrow schema), for
         "directory" in the order of the folders. Without it, types are inferred: whole numbers, doubles,
         dates, else text.

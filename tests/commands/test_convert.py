@@ -134,13 +134,55 @@ def test_folders_of_values_alone(tmp_path: Path) -> None:
         DeltaTable.convert(tmp_path, partitioning="directory")
     with pytest.raises(InvalidArgumentError, match="3 levels of folders; expected y"):
         DeltaTable.convert(tmp_path, partitioning="directory", partition_schema="y int")
-    with pytest.raises(InvalidArgumentError, match="does not name a partition column"):
-        DeltaTable.convert(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=r"folders of a; expected y, m$"):
+        DeltaTable.convert(tmp_path, partition_schema="y int, m int")
     assert not DeltaTable.exists(tmp_path)
     table = DeltaTable.convert(
         tmp_path, partitioning="directory", partition_schema="y int, m string, k string"
     )
     assert rows(table) == [(1, 2026, "01", "a=b"), (2, 2027, "02", "c")]
+
+
+def test_folders_that_say_nothing(tmp_path: Path) -> None:
+    """As in delta-spark: of the folders above a file, those named `name=value` that are next to each other
+    and nearest to it say partition values; others say nothing."""
+    plain = ("0.parquet", "2026/09/1.parquet", "x/2.parquet", "x/_y/junk.parquet", ".z/junk.parquet")
+    for number, file in enumerate(plain):
+        put(tmp_path / "plain", file, id=[number])
+    table = DeltaTable.convert(tmp_path / "plain")
+    assert (table.schema.to_ddl(), table.metadata.partition_columns) == ("id bigint", [])
+    assert rows(table) == [(0,), (1,), (2,)]
+
+    parted = ("x/a=1/0.parquet", "a=2/y/1.parquet", "b=0/x/A=3/y/z/2.parquet")
+    for schema in (None, "a int"):
+        folder = tmp_path / f"parted {schema}"
+        for number, file in enumerate(parted):
+            put(folder, file, id=[number])
+        table = DeltaTable.convert(folder, partition_schema=schema)
+        assert (table.schema.to_ddl(), rows(table)) == ("id bigint, a int", [(0, 1), (1, 2), (2, 3)])
+        assert table.scan(where="a = 2").explain().files_read == 1
+        table.delete("id = 1")
+        assert rows(table) == [(0, 1), (2, 3)]
+
+
+def test_folders_that_do_not_fit(tmp_path: Path) -> None:
+    cases = (
+        (["x/0", "a=1/1"], None, "^a=1/1: two files .*; found a; expected none, as x/0$"),
+        (["a=1/1", "x/0"], None, "^a=1/1: two files .*; found a; expected none, as x/0$"),
+        (["a=1/b=2/0", "b=2/a=1/0"], "a int, b int", "found b, a; expected a, b, as a=1/b=2/0$"),
+        (["x/0"], "a int", "found folders of no column; expected a, as name=value, or partitioning="),
+        (["a=1/0", "1"], "a int", "^1: the folders do not fit .*; found folders of no column; expected a$"),
+        (["a=1/x/b=2/0"], "a int, b int", "found folders of b; expected a, b$"),
+        (["a=1/a=2/0"], "a int", "found folders of a, a; expected a$"),
+        (["a=1/b=2/0"], "a int", "found folders of a, b; expected a$"),
+        (["a=1/0"], "b int", "^a=1/0: a folder has another name .*; found folders of a; expected b$"),
+    )
+    for number, (files, given, message) in enumerate(cases):
+        for file in files:
+            put(tmp_path / str(number), file, id=[1])
+        with pytest.raises(InvalidArgumentError, match=message):
+            DeltaTable.convert(tmp_path / str(number), partition_schema=given)
+        assert not DeltaTable.exists(tmp_path / str(number))
 
 
 def test_columns_of_all_files(tmp_path: Path) -> None:

@@ -2679,8 +2679,10 @@ def test_conditions_of_upkeep(place: Place) -> None:
     from pyspark.errors import IllegalArgumentException, PySparkException
 
     place.properties(dataSkippingNumIndexedCols="0")
-    (place.root / "p/a=1").mkdir(parents=True)
-    (place.root / "p/a=1/x.parquet").write_bytes(next((place.root / "t").rglob("*.parquet")).read_bytes())
+    for folder in ("p/a=1", "q/y", "r/a=1", "r/y"):
+        (place.root / folder).mkdir(parents=True)
+        file = next((place.root / "t").rglob("*.parquet"))
+        (place.root / folder / "x.parquet").write_bytes(file.read_bytes())
     wanted: dict[str, tuple[str, str | None, dict[str, str]]] = {
         "SELECT * FROM {t} VERSION AS OF 'x'": (
             I,
@@ -2741,7 +2743,29 @@ def test_conditions_of_upkeep(place: Place) -> None:
         "CONVERT TO DELTA parquet.`{root}/p` PARTITIONED BY (b INT)": (
             A,
             "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME",
-            {"expectedCol": "`b`", "parsedCol": "`a`"},
+            {"expectedCol": "`b`", "parsedCol": "`a`", "path": f"file:{place.root}/p/a=1/x.parquet"},
+        ),
+        "CONVERT TO DELTA parquet.`{root}/q` PARTITIONED BY (a INT, b INT)": (
+            A,
+            "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
+            {
+                "expectedCols": "[`a`, `b`]",
+                "expectedColsSize": "2",
+                "parsedCols": "[]",
+                "parsedColsSize": "0",
+                "path": f"file:{place.root}/q/y/x.parquet",
+            },
+        ),
+        "CONVERT TO DELTA parquet.`{root}/r`": (
+            A,
+            "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
+            {
+                "expectedCols": "[]",
+                "expectedColsSize": "0",
+                "parsedCols": "[`a`]",
+                "parsedColsSize": "1",
+                "path": f"file:{place.root}/r/a=1/x.parquet",
+            },
         ),
     }
     found = {}

@@ -4,7 +4,7 @@ written."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from deltaic.options import CommitOptions
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MODE, assign_existing
 from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.paths import url_path
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
 from deltaic.protocol.widening import is_upcast, is_widening
@@ -179,13 +180,16 @@ def _surveyed(
     """Returns the definition of a table of the Parquet files below the store's folder, and their add actions.
     With `known`, only the files that the catalog has are taken."""
     files = _files(store, known)
+    given = partition_schema if known is None else known.partition_schema
+    levels = _levels(store, files, given, partitioning)  # before the footers are read, which may take long
     report = partial(log.info, "%s: %d of %d footers read", store.location)
     survey = _core.Survey(
         store, files, hive=partitioning == "hive", progress=lambda done: report(done, files.num_rows)
     )
-    partitions = _partitions(
-        survey, partition_schema if known is None else known.partition_schema, partitioning
-    )
+    partitions = [
+        Field(item, _inferred(survey.values(level))) if isinstance(item, str) else item
+        for level, item in enumerate(levels)
+    ]
     schema = _schema(survey, partitions) if known is None else _schema_of(known, survey, partitions)
     protocol, metadata = _definition(schema, tuple(item.name for item in partitions), wanted)
     check_rules(metadata)
@@ -256,38 +260,76 @@ def _files(store: _core.Store, known: CatalogTable | None = None) -> pa.Table:
     return files.combine_chunks()
 
 
-def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Partitioning) -> list[Field]:
-    """Returns the partition columns, in the order of the folders."""
-    levels = survey.names
-    if partition_schema is None:
-        if partitioning == "directory" and levels:
-            raise InvalidArgumentError(
-                "partitioning='directory' needs column names",
-                expected=f"partition_schema= of {len(levels)} columns",
+def _levels(
+    store: _core.Store, files: pa.Table, partition_schema: Any, partitioning: Partitioning
+) -> Sequence[Field | str]:
+    """Returns the partition columns in the order of the folders; without `partition_schema` the names that
+    the folders have. Raises InvalidArgumentError if the folders of a file do not fit, or are those of other
+    columns than of another file."""
+    hive = partitioning == "hive"
+    folders = _core.partition_folders(files, hive=hive)
+    given = Schema([]) if partition_schema is None else Schema.of(partition_schema)
+    by_name = {field.name.lower(): field for field in given}
+    for names, path in folders if partition_schema is not None else ():
+        lowered = {name.lower() for name in names}
+        if len(names) != len(given) or (hive and lowered != by_name.keys()):
+            raise _unfit_folders(store, tuple(given.names), names, path, hive)
+    first, first_path = min(folders, key=lambda entry: len(entry[0]))
+    for names, path in folders:
+        if [name.lower() for name in names] != [name.lower() for name in first]:
+            error = InvalidArgumentError(
+                "two files lie in folders of different partition columns",
+                where=path,
+                found=_shown(names),
+                expected=f"{_shown(first)}, as {first_path}",
             )
-        return [Field(name, _inferred(survey.values(level))) for level, name in enumerate(levels)]
-    by_name = {field.name.lower(): field for field in Schema.of(partition_schema)}
-    if partitioning == "hive" and by_name.keys() == {name.lower() for name in levels}:
-        return [by_name[name.lower()] for name in levels]
-    if partitioning == "directory" and len(by_name) == len(levels):
-        return list(by_name.values())
-    found = (
-        f"{len(levels)} levels of folders"
-        if partitioning == "directory"
-        else f"folders of {', '.join(levels) or 'no column'}"
-    )
-    names = tuple(field.name for field in by_name.values())
-    expected = ", ".join(names) or "no partition column"
+            raise _with_folders(error, store, tuple(first), names, path)
+    if partition_schema is not None:
+        return [by_name[name.lower()] for name in first] if hive else list(given)
+    if not hive and first:
+        raise InvalidArgumentError(
+            "partitioning='directory' needs column names",
+            expected=f"partition_schema= of {len(first)} columns",
+        )
+    return first
+
+
+def _unfit_folders(
+    store: _core.Store, columns: tuple[str, ...], names: list[str], path: str, hive: bool
+) -> InvalidArgumentError:
     message, differing = "the folders do not fit partition_schema=", ("", "")
-    if len(names) == len(levels):
+    expected = ", ".join(columns) or "no partition column"
+    if hive and len(names) == len(columns):
         message = "a folder has another name than the partition column"
-        pairs = zip(names, levels, strict=True)
-        differing = next(pair for pair in pairs if pair[0].lower() != pair[1].lower())
-    error = InvalidArgumentError(message, found=found, expected=expected)
-    error.with_values(column=differing[0], folder=differing[1])
-    raise error.with_values(
-        columns=names, columns_size=len(names), folders=tuple(levels), folders_size=len(levels)
+        pairs = list(zip(columns, names, strict=True))
+        differing = next((pair for pair in pairs if pair[0].lower() != pair[1].lower()), pairs[0])
+    elif hive and not names and "/" in path:
+        expected += ", as name=value, or partitioning='directory'"
+    error = InvalidArgumentError(
+        message,
+        where=path,
+        found=f"folders of {', '.join(names) or 'no column'}" if hive else _shown(names),
+        expected=expected,
+    ).with_values(column=differing[0], folder=differing[1])
+    return _with_folders(error, store, columns, names, path)
+
+
+def _with_folders(
+    error: InvalidArgumentError, store: _core.Store, columns: tuple[str, ...], names: list[str], path: str
+) -> InvalidArgumentError:
+    """Adds the values of delta-spark's message to the error of a file."""
+    root = store.location if "://" in store.location else f"file:{url_path(store.location)}"
+    return error.with_values(
+        columns=columns,
+        columns_size=len(columns),
+        folders=tuple(names),
+        folders_size=len(names),
+        path=f"{root.rstrip('/')}/{path}",
     )
+
+
+def _shown(names: list[str]) -> str:
+    return f"{len(names)} levels of folders" if names and not names[0] else ", ".join(names) or "none"
 
 
 def _inferred(values: pa.Array) -> str:

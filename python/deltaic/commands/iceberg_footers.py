@@ -61,15 +61,11 @@ def file_columns(
 def _file_schemas(store: _core.Store, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, pa.Schema]]:
     """Yields each schema, with field ids, that the footers of files have, after the path of one such file.
     `files`: paths and sizes."""
-    by_depth: dict[int, list[tuple[str, int]]] = {}
-    for path, size in files:  # a survey takes files of one depth
-        by_depth.setdefault(path.count("/"), []).append((path, size))
-    for group in by_depth.values():
-        paths, sizes = zip(*group, strict=True)
-        times = pa.array([0] * len(sizes), pa.int64())
-        listing = pa.table({"path": paths, "size": pa.array(sizes, pa.int64()), "modification_time": times})
-        for schema, path in _core.Survey(store, listing.combine_chunks(), hive=False).arrow_schemas:
-            yield path, schema
+    columns = {"path": pa.string(), "size": pa.int64(), "modification_time": pa.int64()}
+    rows = [dict(zip(columns, (path, size, 0), strict=True)) for path, size in files]
+    listing = pa.Table.from_pylist(rows, pa.schema(columns)).combine_chunks()
+    for schema, path in _core.Survey(store, listing, hive=False).arrow_schemas:
+        yield path, schema
 
 
 def _mapped_fields(name_mapping: str | None) -> list[Any] | None:

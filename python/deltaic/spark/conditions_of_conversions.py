@@ -22,8 +22,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "KD009",
         ANALYSIS,
         _ARGUMENT,
-        "^a folder does not name a partition column",
-        {"path": "where"},
+        "^two files lie in folders of different partition columns",
+        {
+            "expectedCols": "[columns]",
+            "expectedColsSize": "columns_size",
+            "parsedCols": "[folders]",
+            "parsedColsSize": "folders_size",
+            "path": "path",
+        },
     ),
     Condition(
         "DELTA_OPERATION_NOT_ALLOWED_DETAIL",

@@ -107,7 +107,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^a folder has another name than the partition column",
-        {"expectedCol": "`column`", "parsedCol": "`folder`"},
+        {"expectedCol": "`column`", "parsedCol": "`folder`", "path": "path"},
     ),
     Condition(
         "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
@@ -120,6 +120,7 @@ CONDITIONS: tuple[Condition, ...] = (
             "expectedColsSize": "columns_size",
             "parsedCols": "[folders]",
             "parsedColsSize": "folders_size",
+            "path": "path",
         },
     ),
     Condition(

@@ -1,7 +1,7 @@
 //! Finds Parquet files of any writer below one folder: first their schemas and partitions, then their rows of
 //! `add`. Each footer is read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use super::measure::{FooterStatistics, StatisticsSource, each_file};
 use super::options::WriteOptions;
 use super::partition::stored;
 use super::source::{self, FileBytes};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::log::schema::{long, text};
 use crate::schema::from_arrow::fields_from_arrow;
@@ -44,8 +44,6 @@ pub enum Partitioning {
 pub struct Survey {
     store: Arc<dyn Store>,
     files: Vec<ListedFile>,
-    /// Name of the partition column of each level of folders; empty if folders have only values.
-    names: Vec<String>,
     schemas: Vec<FileSchema>,
 }
 
@@ -81,36 +79,16 @@ impl Survey {
     ) -> Result<Self> {
         let (paths, sizes, times) =
             (text(listing, "path")?, long(listing, "size")?, long(listing, "modification_time")?);
-        let mut names: Option<(Vec<String>, usize)> = None;
-        let mut files = Vec::with_capacity(paths.len());
-        for row in 0..paths.len() {
-            let (found, values) = levels(paths.value(row), how)?;
-            match &names {
-                None => names = Some((found, row)),
-                Some((first, at)) if *first != found => {
-                    let error = Error::new(
-                        Kind::InvalidArgument,
-                        "two files lie in folders of different partition columns",
-                    );
-                    return Err(error.at(paths.value(row)).found(shown(&found)).expected(format!(
-                        "{}, as {}",
-                        shown(first),
-                        paths.value(*at)
-                    )));
-                }
-                Some(_) => {}
-            }
-            let size = u64::try_from(sizes.value(row)).unwrap_or_default();
-            files.push(ListedFile {
+        let files = (0..paths.len())
+            .map(|row| ListedFile {
                 path: paths.value(row).to_owned(),
-                size,
+                size: u64::try_from(sizes.value(row)).unwrap_or_default(),
                 modified: times.value(row),
-                values,
+                values: levels(paths.value(row), how).1,
                 footer: None,
-            });
-        }
-        let names = names.map(|(names, _)| names).unwrap_or_default();
-        let mut survey = Self { store, files, names, schemas: Vec::new() };
+            })
+            .collect();
+        let mut survey = Self { store, files, schemas: Vec::new() };
         survey.read_footers(progress, interrupt)?;
         Ok(survey)
     }
@@ -126,11 +104,6 @@ impl Survey {
         self.schemas
             .iter()
             .map(|schema| (Schema::new(schema.fields.clone()), self.files[schema.first].path.as_str()))
-    }
-
-    /// Returns the names of partition columns by level; empty names if folders have only values.
-    pub fn names(&self) -> &[String] {
-        &self.names
     }
 
     /// Returns each file's partition value at this level, as text.
@@ -245,43 +218,43 @@ impl Survey {
     }
 }
 
-/// Returns the names and values of the folders above a file.
-fn levels(path: &str, how: Partitioning) -> Result<(Vec<String>, Vec<Option<String>>)> {
-    let Some((folders, _)) = path.rsplit_once('/') else { return Ok((Vec::new(), Vec::new())) };
+/// Returns the partition columns that the folders of these files name, by level, each with the position of
+/// the first file in such folders. There is one entry if all files are in folders of the same columns. Names
+/// are empty if folders have only values.
+pub fn partition_columns<'a>(
+    paths: impl Iterator<Item = &'a str>,
+    how: Partitioning,
+) -> Vec<(Vec<String>, usize)> {
+    let mut seen = HashSet::new();
+    let names = paths.enumerate().map(|(position, path)| (levels(path, how).0, position));
+    names.filter(|(names, _)| !seen.contains(names) && seen.insert(names.clone())).collect()
+}
+
+/// Returns the names and values of the folders above a file that say partition values.
+///
+/// Like in Spark these are the folders named `name=value` that are next to each other and nearest to the
+/// file: of `a=1/x/b=2/c=3/y/f.parquet`, they are `b=2` and `c=3`. Other folders say nothing about the rows.
+fn levels(path: &str, how: Partitioning) -> (Vec<String>, Vec<Option<String>>) {
+    let Some((folders, _)) = path.rsplit_once('/') else { return (Vec::new(), Vec::new()) };
     let value = |text: &str| (text != NULL_FOLDER).then(|| unescaped(text));
-    let (mut names, mut values) = (Vec::new(), Vec::new());
-    for folder in folders.split('/') {
-        match (how, folder.split_once('=')) {
-            (Partitioning::Directory, _) => {
-                names.push(String::new());
-                values.push(value(folder));
-            }
-            (Partitioning::Hive, Some((name, text))) => {
-                names.push(unescaped(name));
-                values.push(value(text));
-            }
-            (Partitioning::Hive, None) => {
-                let error = Error::new(Kind::InvalidArgument, "a folder does not name a partition column")
-                    .at(path)
-                    .found(folder);
-                return Err(error.expected("name=value, or partitioning=\"directory\""));
-            }
+    match how {
+        Partitioning::Directory => folders.split('/').map(|folder| (String::new(), value(folder))).unzip(),
+        Partitioning::Hive => {
+            let mut pairs: Vec<_> = folders
+                .rsplit('/')
+                .map(|folder| folder.split_once('='))
+                .skip_while(Option::is_none)
+                .map_while(|pair| pair.map(|(name, text)| (unescaped(name), value(text))))
+                .collect();
+            pairs.reverse();
+            pairs.into_iter().unzip()
         }
     }
-    Ok((names, values))
 }
 
 /// Decodes Hive's escapes. A percent sign that begins no escape stays.
 fn unescaped(text: &str) -> String {
     percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
-}
-
-fn shown(names: &[String]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        [first, ..] if first.is_empty() => format!("{} levels of folders", names.len()),
-        _ => names.join(", "),
-    }
 }
 
 #[cfg(test)]
@@ -290,12 +263,24 @@ mod tests {
 
     #[test]
     fn folders_say_values() {
-        let (names, values) = levels("a=1/b=x%2Fy/__HIVE/f.parquet", Partitioning::Directory).unwrap();
+        let (names, values) = levels("a=1/b=x%2Fy/__HIVE/f.parquet", Partitioning::Directory);
         assert_eq!((names.len(), values[1].as_deref()), (3, Some("b=x/y")));
-        let (names, values) = levels("a=1/b=__HIVE_DEFAULT_PARTITION__/f", Partitioning::Hive).unwrap();
+        let (names, values) = levels("a=1/b=__HIVE_DEFAULT_PARTITION__/f", Partitioning::Hive);
         assert_eq!(names, ["a", "b"]);
         assert_eq!(values, [Some("1".to_owned()), None]);
-        assert!(levels("a/f", Partitioning::Hive).is_err());
-        assert_eq!(levels("f", Partitioning::Hive).unwrap(), (vec![], vec![]));
+        for (path, expected) in
+            [("f", ""), ("x/f", ""), ("x/a=1/f", "a"), ("a=1/x/y/f", "a"), ("a=1/x/b=2/c=3/y/f", "b c")]
+        {
+            assert_eq!(levels(path, Partitioning::Hive).0.join(" "), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn columns_of_all_files() {
+        let paths = ["x/f", "a=1/f", "g", "y/a=2/f", "a=1/b=2/f"];
+        let found = partition_columns(paths.into_iter(), Partitioning::Hive);
+        let texts: Vec<_> = found.iter().map(|(names, first)| (names.join(" "), *first)).collect();
+        let expected = [("", 0), ("a", 1), ("a b", 4)];
+        assert_eq!(texts, expected.map(|(names, first)| (names.to_owned(), first)));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::Array;
 use pyo3::prelude::*;
 use pyo3_arrow::PySchema;
 use pyo3_arrow::input::AnyRecordBatch;
@@ -24,9 +25,10 @@ use crate::data_file::open::{Plan, Request};
 use crate::data_file::options::WriteOptions;
 use crate::data_file::plain_files::PlainFiles;
 use crate::data_file::reader::Reader;
-use crate::data_file::survey::{Partitioning, Survey};
+use crate::data_file::survey::{self, Partitioning, Survey};
 use crate::data_file::writer;
 use crate::error::{Error, Kind};
+use crate::log::schema::text;
 
 /// Reads the logical rows of files, without deleted rows (stub: `read`).
 #[pyfunction]
@@ -251,6 +253,19 @@ fn adopt_files<'py>(
     table_of(py, adds)
 }
 
+#[pyfunction]
+#[pyo3(signature = (files, *, hive=true))]
+fn partition_folders(files: &Bound<'_, PyAny>, hive: bool) -> PyResult<Vec<(Vec<String>, String)>> {
+    let files = batch_of(files)?;
+    let paths = text(&files, "path")?;
+    let columns = survey::partition_columns((0..paths.len()).map(|row| paths.value(row)), partitioning(hive));
+    Ok(columns.into_iter().map(|(names, first)| (names, paths.value(first).to_owned())).collect())
+}
+
+fn partitioning(hive: bool) -> Partitioning {
+    if hive { Partitioning::Hive } else { Partitioning::Directory }
+}
+
 /// Parquet files that belong to no table, and the schema and partitions found in them (stub: `Survey`).
 #[pyclass(name = "Survey", module = "deltaic._core", frozen)]
 struct PySurvey(Survey);
@@ -267,7 +282,7 @@ impl PySurvey {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let (store, files) = (store_of(store)?, batch_of(files)?);
-        let how = if hive { Partitioning::Hive } else { Partitioning::Directory };
+        let how = partitioning(hive);
         let report = |done: usize| {
             if let Some(progress) = &progress {
                 // A message that fails is no failure of the work.
@@ -287,10 +302,6 @@ impl PySurvey {
             .map(|(schema, path)| Ok((PySchema::new(Arc::new(schema)).into_pyarrow(py)?, path)))
             .collect()
     }
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.0.names().to_vec()
-    }
     fn values<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Bound<'py, PyAny>> {
         array_of(py, Arc::new(self.0.values(level)))
     }
@@ -309,6 +320,7 @@ impl PySurvey {
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PySurvey>()?;
+    m.add_function(wrap_pyfunction!(partition_folders, m)?)?;
     m.add_function(wrap_pyfunction!(dictionary_columns, m)?)?;
     m.add_function(wrap_pyfunction!(plain_files, m)?)?;
     m.add_function(wrap_pyfunction!(verify_pages, m)?)?;
