@@ -418,6 +418,15 @@ def vectors_and_manifest(at: Place) -> None:
     at.sql("GENERATE symlink_format_manifest FOR TABLE {t}")
 
 
+def wrong_checksum(at: Place) -> None:
+    at.write()
+    newest = max((at.root / "t/_delta_log").glob("*.crc"))
+    values = {**json.loads(newest.read_text()), "numFiles": 77}
+    values.pop("allFiles", None)
+    newest.write_text(json.dumps(values))
+    at.read().collect()
+
+
 def vectors_and_kept_manifests(at: Place) -> None:
     at.properties(enableDeletionVectors="true")
     at.write("SELECT id, 'a' AS part, 'x' AS text FROM range(10)")
@@ -1568,6 +1577,7 @@ CASES = (
         errors.ProtocolError,
         lambda at: truncated(at, timestampAsOf="2100-01-01"),
     ),
+    Case("DELTA_TXN_LOG_FAILED_INTEGRITY", "XXKDS", R, errors.ProtocolError, wrong_checksum),
     Case(
         "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_CREATION",
         "0AKDC",
@@ -2465,8 +2475,9 @@ def test_what_delta_spark_raises_as_an_error_of_the_jvm(place: Place) -> None:
         assert row.value.java_exception.getMessage() == row.value.errmsg == str(row.value)
         copied = pickle.loads(pickle.dumps(row.value))
         assert type(copied) is errors.ConstraintViolationError
-    with pytest.raises(Py4JJavaError, match="UNSUPPORTED_TABLE_CHANGE"):
+    with pytest.raises(Py4JJavaError, match="UNSUPPORTED_TABLE_CHANGE") as change:
         place.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.appendOnly = 'x')")
+    assert change.value.getMessageParameters().keys() == {"message"}
     with pytest.raises(Py4JJavaError, match="DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"):
         merge_builder(place).addFeatureSupport("newThing")
     with pytest.raises(AnalysisException) as analysis:
@@ -2793,6 +2804,76 @@ def test_conditions_of_upkeep(place: Place) -> None:
     with pytest.raises(PySparkException) as lite:
         place.sql("VACUUM {t} LITE DRY RUN")
     assert lite.value.getCondition() == "DELTA_CANNOT_VACUUM_LITE"
+
+
+def test_parameters_of_iceberg_compatibility(place: Place) -> None:
+    from pyspark.errors import UnsupportedOperationException
+
+    version = "delta.enableIcebergCompatV{}"
+    violation = "DELTA_ICEBERG_COMPAT_VIOLATION"
+    tree = "root\n |-- id: integer (nullable = true)\n |-- a: array (nullable = true)\n"
+    tree += " |    |-- element: integer (containsNull = true)\n"
+    for columns, properties, condition, parameters in (
+        (
+            "",
+            {2: "true", "delta.columnMapping.mode": "none"},
+            f"{violation}.WRONG_REQUIRED_TABLE_PROPERTY",
+            {
+                "version": "2",
+                "key": "delta.columnMapping.mode",
+                "requiredValue": "name",
+                "actualValue": "NoMapping",
+            },
+        ),
+        (
+            "",
+            {3: "true", "delta.enableRowTracking": "false"},
+            f"{violation}.WRONG_REQUIRED_TABLE_PROPERTY",
+            {
+                "version": "3",
+                "key": "delta.enableRowTracking",
+                "requiredValue": "true",
+                "actualValue": "false",
+            },
+        ),
+        (
+            "",
+            {2: "true", "delta.enableDeletionVectors": "true"},
+            f"{violation}.DELETION_VECTORS_SHOULD_BE_DISABLED",
+            {"version": "2"},
+        ),
+        ("", {1: "true", 2: "true"}, f"{violation}.VERSION_MUTUAL_EXCLUSIVE", {"version": "1"}),
+        (
+            ", a ARRAY<INT>",
+            {1: "true"},
+            f"{violation}.UNSUPPORTED_DATA_TYPE",
+            {"version": "1", "dataType": "array", "schema": tree},
+        ),
+    ):
+        values = {"delta.enableDeletionVectors": "false", **properties}
+        texts = (
+            f"'{version.format(name) if isinstance(name, int) else name}' = '{value}'"
+            for name, value in values.items()
+        )
+        with pytest.raises(UnsupportedOperationException) as refused:
+            place.sql(f"{CREATE.replace('INT)', f'INT{columns})')} TBLPROPERTIES ({', '.join(texts)})")
+        assert (refused.value.getCondition(), refused.value.getMessageParameters()) == (condition, parameters)
+
+
+def test_parameters_of_a_broken_log(place: Place) -> None:
+    from pyspark.errors import SparkRuntimeException
+
+    (place.root / "t/_delta_log" / f"{0:020}.json").unlink()
+    with pytest.raises(SparkRuntimeException) as truncated_log:
+        place.read()
+    assert truncated_log.value.getMessageParameters() == {
+        "path": f"{place.path}/_delta_log/{0:020}.json",
+        "version": "1",
+        "logRetentionKey": "delta.logRetentionDuration",
+        "logRetention": "30 days",
+        "checkpointRetentionKey": "delta.checkpointRetentionDuration",
+        "checkpointRetention": "2 days",
+    }
 
 
 def test_parameters_of_a_predicate(place: Place) -> None:

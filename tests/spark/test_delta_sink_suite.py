@@ -177,6 +177,24 @@ def test_update_mode_is_refused(sink: Sink) -> None:
     with pytest.raises(AnalysisException) as raised:
         sink.start(sink.source(), outputMode="update")
     assert raised.value.getCondition() == "DELTA_UNSUPPORTED_OUTPUT_MODE"
+    assert raised.value.getMessageParameters() == {
+        "dataSource": "org.apache.spark.sql.delta.sources.DeltaDataSource",
+        "mode": "Update",
+    }
+
+
+def test_a_partition_column_that_the_stream_lacks(sink: Sink) -> None:
+    """Spark refuses it when the query starts, before the sink exists."""
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as raised:
+        sink.start(sink.source(), partitionBy="nope")
+    assert (raised.value.getCondition(), raised.value.getSqlState()) == ("_LEGACY_ERROR_TEMP_1196", None)
+    assert raised.value.getMessageParameters() == {
+        "columnType": "Partition",
+        "columnName": "nope",
+        "validColumnNames": "value",
+    }
 
 
 def test_a_sink_needs_a_path(sink: Sink) -> None:

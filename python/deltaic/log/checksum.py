@@ -173,7 +173,7 @@ def _same(checksum: Checksum, location: str, name: str, expected: object, found:
             where=f"{location}/{checksum_path(checksum.version)}",
             found=_short(found),
             expected=_short(expected),
-        )
+        ).with_values(version=checksum.version)
 
 
 def _short(value: object) -> str:

@@ -428,7 +428,7 @@ def _check_combination(definition: Definition, before: Definition | None = None)
             "deletion vectors and Iceberg compatibility below version 3 exclude each other",
             where="delta.enableDeletionVectors",
             found=f"delta.enableIcebergCompatV{versions[0]} = true",
-        )
+        ).with_values(version=versions[0])
 
 
 def _check_clustering(metadata: Metadata, needed: Collection[str], replaced: Protocol | None = None) -> None:

@@ -116,7 +116,7 @@ def check(protocol: Protocol, definition: Definition, before: Definition | None 
             "versions of Iceberg compatibility exclude each other",
             found=" and ".join(enabling(each) for each in versions),
             expected="one of them",
-        )
+        ).with_values(version=versions[0])
     where = f"{enabling(version)} = true"
     if (mode := column_mapping_mode(protocol, definition)) == "none":
         raise InvalidArgumentError(
@@ -124,19 +124,19 @@ def check(protocol: Protocol, definition: Definition, before: Definition | None 
             where=where,
             found=f"{MODE} = {mode}",
             expected="'name' or 'id'",
-        )
+        ).with_values(version=version, key=MODE, required="name", actual="NoMapping")
     if version == 3 and not row_tracking.is_enabled(protocol, definition.metadata):
         raise InvalidArgumentError(
             "Iceberg compatibility version 3 needs row tracking",
             where=where,
             expected=f"{row_tracking.ENABLED} = true",
-        )
+        ).with_values(version=version, key=row_tracking.ENABLED, required="true", actual="false")
     if version < 3 and definition.properties.deletion_vectors and "deletionVectors" in supported(protocol):
         raise InvalidArgumentError(
             "deletion vectors and Iceberg compatibility below version 3 exclude each other",
             where=VECTORS,
             found=where,
-        )
+        ).with_values(version=version)
     if version == 3 and definition.properties.inline_deletion_vectors:
         raise InvalidArgumentError(
             "Iceberg metadata cannot refer to deletion vectors in the log",
@@ -156,7 +156,7 @@ def _check_schema(definition: Definition, version: int) -> None:
                 f"Iceberg compatibility version {version} does not allow the column's type",
                 where=place,
                 found=unfit,
-            )
+            ).with_values(version=version, type=unfit.partition("<")[0], schema=definition.schema)
         for change in item.metadata.get("delta.typeChanges", []):
             if not _is_promotion(change.get("fromType"), change.get("toType")):
                 raise UnsupportedFeatureError(

@@ -309,6 +309,7 @@ CONDITIONS: tuple[Condition, ...] = (
         OPERATION,
         _ARGUMENT,
         "vectors and Iceberg compatibility below",
+        {"version": "version"},
     ),
     Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.COMPAT_VERSION_NOT_SUPPORTED",
@@ -324,6 +325,7 @@ CONDITIONS: tuple[Condition, ...] = (
         OPERATION,
         _ARGUMENT,
         "versions of Iceberg compatibility exclude",
+        {"version": "version"},
     ),
     Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.WRONG_REQUIRED_TABLE_PROPERTY",
@@ -331,6 +333,7 @@ CONDITIONS: tuple[Condition, ...] = (
         OPERATION,
         _ARGUMENT,
         "Iceberg compatibility (?:version 3 )?needs (?:column mapping|row tracking)",
+        {"version": "version", "key": "key", "requiredValue": "required", "actualValue": "actual"},
     ),
     Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.REPLACE_TABLE_CHANGE_PARTITION_NAMES",
@@ -345,6 +348,7 @@ CONDITIONS: tuple[Condition, ...] = (
         OPERATION,
         _UNSUPPORTED,
         "does not allow the column's type",
+        {"version": "version", "dataType": "type", "schema": "%schema"},
     ),
     Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.UNSUPPORTED_PARTITION_DATA_TYPE",
@@ -368,7 +372,17 @@ CONDITIONS: tuple[Condition, ...] = (
         "written again for Iceberg compatibility",
     ),
     Condition(
-        "DELTA_UNIVERSAL_FORMAT_VIOLATION", "KD00E", OPERATION, _ARGUMENT, "Iceberg metadata needs a version"
+        "DELTA_UNIVERSAL_FORMAT_VIOLATION",
+        "KD00E",
+        OPERATION,
+        _ARGUMENT,
+        "Iceberg metadata needs a version",
+        {
+            "format": "=iceberg",
+            "violation": "=Requires IcebergCompat to be explicitly enabled in order for Universal Format"
+            " (Iceberg) to be enabled on an existing table. Supported versions are IcebergCompatV1 and"
+            " IcebergCompatV2.",
+        },
     ),
     Condition(
         "DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS",

@@ -319,6 +319,13 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "the output mode of a stream",
-        {"mode": "found", "dataSource": "=delta"},
+        {"mode": "mode", "dataSource": "=org.apache.spark.sql.delta.sources.DeltaDataSource"},
+    ),
+    Condition(
+        "_LEGACY_ERROR_TEMP_1196",
+        None,
+        ANALYSIS,
+        parameters={"columnType": "=Partition", "columnName": "found", "validColumnNames": "columns"},
+        details="(expected (one of )?(?P<columns>.+))?$",
     ),
 )

@@ -12,7 +12,7 @@ _UNSUPPORTED = e.UnsupportedFeatureError
 _CONDITION = {"operation": "operation", "cond": "condition"}
 
 CONDITIONS: tuple[Condition, ...] = (
-    Condition("UNSUPPORTED_TABLE_CHANGE", "0A000", RUNTIME, _ARGUMENT, None, {"originMessage": "message"}),
+    Condition("UNSUPPORTED_TABLE_CHANGE", "0A000", RUNTIME, _ARGUMENT, None, {"message": "message"}),
     Condition(
         "DELTA_CONFLICT_SET_COLUMN",
         "42701",

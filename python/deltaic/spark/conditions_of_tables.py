@@ -327,6 +327,14 @@ CONDITIONS: tuple[Condition, ...] = (
         },
     ),
     Condition(
+        "DELTA_TXN_LOG_FAILED_INTEGRITY",
+        "XXKDS",
+        RUNTIME,
+        e.ProtocolError,
+        "^the log of version .* does not lead to the",
+        {"version": "version"},
+    ),
+    Condition(
         "DELTA_MISSING_PART_FILES",
         "42KD6",
         RUNTIME,

@@ -45,6 +45,7 @@ _CONDITIONS = {
 """Condition of INSERT -> condition of a stream for the same mistake: a type that no cast converts."""
 
 
+@raises_as_spark(instead={"DELTA_PARTITION_COLUMN_NOT_FOUND": "_LEGACY_ERROR_TEMP_1196"})
 def batch_writer(
     frame: Any, state: BuilderState, name: str | None
 ) -> tuple[Callable[[Any, int], None], dict[str, str]]:
@@ -58,7 +59,7 @@ def batch_writer(
     if output not in _MODES:
         raise InvalidArgumentError(
             "the output mode of a stream into a Delta table", found=state.mode, expected="append or complete"
-        )
+        ).with_values(mode=output.capitalize())
     checkpoint = {name: text for name, text in state.options.items() if name.lower() == _CHECKPOINT.lower()}
     place = checkpoint_of(spark, state, name)
     if place is None:
