@@ -104,6 +104,7 @@ def refused(sink: Sink, *rows: Any, select: tuple[str, ...] = (), **how: Any) ->
     [
         (None, ("value", "1 AS more"), "[DELTA_METADATA_MISMATCH] "),
         (None, ("array(value) AS value",), "[DELTA_FAILED_TO_MERGE_FIELDS] "),
+        (None, ("value", "value"), "[DELTA_DUPLICATE_COLUMNS_FOUND.DATA] "),
         ("NOT NULL", ("nullif(value, 1) AS value",), "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] "),
         ("CHECK (value < 1)", (), "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] "),
         (None, ("value div (value - 1) AS value",), "[DIVIDE_BY_ZERO] "),

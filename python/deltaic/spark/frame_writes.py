@@ -76,7 +76,8 @@ def write_frame(
         raise UnsupportedFeatureError(
             "buckets of a Delta table are not supported", found=state.refused, expected=expected
         )
-    _check_columns(df, is_new=defines or (saves_as_table and not casts), casts=casts)
+    inserts = casts and state.streaming is None
+    _check_columns(df, is_new=defines or (saves_as_table and not casts), inserts=inserts)
     spark = df.sparkSession
     write_options, optimize = options_of(spark, state, save_mode)
     if settings.refuses_partition_overwrites(spark):
@@ -120,13 +121,13 @@ def _of_write(job: Write) -> Iterator[None]:
         raise
 
 
-def _check_columns(df: Any, *, is_new: bool, casts: bool) -> None:
+def _check_columns(df: Any, *, is_new: bool, inserts: bool) -> None:
     """Refuses a DataFrame without columns, and one with two columns of one name. The names in a table that is
-    new or replaced are checked later."""
+    new or replaced are checked later. `inserts`: True for a write that matches columns like INSERT."""
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     if not is_new:
-        refuse_repeated_names(df.columns, reads=casts)
+        refuse_repeated_names(df.columns, reads=inserts)
 
 
 def options_of(spark: Any, state: BuilderState, mode: Mode) -> tuple[WriteOptions, bool | None]:
