@@ -405,6 +405,15 @@ def unknown_reader_feature(at: Place) -> None:
     at.read()
 
 
+def of_a_catalog(at: Place) -> None:
+    features = '["catalogManaged","inCommitTimestamp"]'
+    at.log(
+        f'{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["catalogManaged"],'
+        f'"writerFeatures":{features}}}}}'
+    )
+    at.read()
+
+
 def unknown_writer_feature(at: Place) -> None:
     at.log('{"protocol":{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":["newThing"]}}')
     at.write()
@@ -1577,6 +1586,7 @@ CASES = (
         errors.ProtocolError,
         lambda at: truncated(at, timestampAsOf="2100-01-01"),
     ),
+    Case("DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED", "KD00G", R, UNSUPPORTED, of_a_catalog),
     Case("DELTA_TXN_LOG_FAILED_INTEGRITY", "XXKDS", R, errors.ProtocolError, wrong_checksum),
     Case(
         "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_CREATION",

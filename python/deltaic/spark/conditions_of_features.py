@@ -304,6 +304,13 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_CREATION", "0AKDC", OPERATION),
     Condition(
+        "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
+        "KD00G",
+        RUNTIME,
+        _UNSUPPORTED,
+        "^the table is managed by a catalog, which alone knows",
+    ),
+    Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.DELETION_VECTORS_SHOULD_BE_DISABLED",
         "KD00E",
         OPERATION,
