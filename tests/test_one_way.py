@@ -27,7 +27,9 @@ NOT_WRITTEN = {
     "spark_sql/parsing.py": "what an error message suggests; a name without the tokenizer",
 }
 # Modules that name settings of delta-spark in the parameters of its errors.
-CONDITIONS = [f"spark/conditions_of_{name}.py" for name in ("conversions", "features", "schemas", "tables")]
+CONDITIONS = [
+    f"spark/conditions_of_{name}.py" for name in ("conversions", "features", "layout", "schemas", "tables")
+]
 # What a pattern of SQL has, and no other: a quote that is doubled, or all up to the next one.
 _TOKENS = re.compile(r"""\|``\)|\|''\)|\|\\?"\\?"\)|\[\^`[^\]]*\][*+]`|\[\^'[^\]]*\][*+]'""")
 _QUOTING = re.compile(

@@ -26,8 +26,8 @@ import deltaic
 import deltaic.spark
 from deltaic import errors
 from deltaic.engine.spark.settings import ZORDER_CHECK
-from deltaic.spark.conditions import CONDITIONS, condition_named
-from deltaic.spark.exceptions import ConcurrentAppendException
+from deltaic.spark.conditions import CONDITIONS
+from deltaic.spark.exceptions import ConcurrentAppendException, ConcurrentDeleteReadException
 from deltaic.spark.tables import DeltaTable
 from spark_session import REMOTE
 
@@ -1538,7 +1538,10 @@ CASES = (
         "42711",
         A,
         errors.DeltaError,
-        statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT named_struct('x', 1, 'X', 2) AS s"),
+        lambda at: (
+            at.sql("CREATE TABLE delta.`{root}/n` (s STRUCT<x: INT>) USING delta"),
+            at.sql("INSERT INTO delta.`{root}/n` SELECT named_struct('x', 1, 'X', 2) AS s"),
+        ),
     ),
     Case(
         "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS",
@@ -2899,6 +2902,210 @@ def test_parameters_of_a_predicate(place: Place) -> None:
         assert refused.value.getMessageParameters() == parameters
 
 
+def saved(at: Place, query: str, **options: Any) -> None:
+    at.spark.sql(query).write.format("delta").options(**options).save(f"{at.root}/n")
+
+
+def test_parameters_of_columns_with_one_name(place: Place) -> None:
+    """Fields of structs, too. delta-spark names the data of a DataFrame, Spark a definition."""
+    twice = "DELTA_DUPLICATE_COLUMNS_FOUND."
+    of_table = "CREATE TABLE delta.`{root}/n`"
+    place.spark.sql("SELECT 1 AS a, 2 AS p").write.partitionBy("p").parquet(f"{place.root}/p")
+    for call, condition, parameters in (
+        (lambda at: saved(at, "SELECT 1 AS B, 2 AS b"), f"{twice}DATA", {"duplicateCols": "b"}),
+        (
+            lambda at: saved(at, "SELECT named_struct('a', 1, 'A', 2) AS S"),
+            f"{twice}DATA",
+            {"duplicateCols": "s.a"},
+        ),
+        (
+            lambda at: at.write("SELECT 1 AS id, 2 AS ID", "overwrite", overwriteSchema="true"),
+            f"{twice}METADATA_UPDATE",
+            {"duplicateCols": "id"},
+        ),
+        (
+            lambda at: saved(at, "SELECT array(named_struct('a', 1, 'a', 2)) AS s"),
+            f"{twice}DATA",
+            {"duplicateCols": "s.element.a"},
+        ),
+        (
+            statement(f"{of_table} USING delta AS SELECT named_struct('a', 1, 'A', 2) AS s"),
+            "COLUMN_ALREADY_EXISTS",
+            {"columnName": "`s`.`a`"},
+        ),
+        (
+            statement(f"{of_table} (id INT, s STRUCT<a: INT, A: INT>) USING delta"),
+            "COLUMN_ALREADY_EXISTS",
+            {"columnName": "`s`.`a`"},
+        ),
+        (
+            statement("ALTER TABLE {t} ADD COLUMN q ARRAY<STRUCT<a: INT, A: INT>>"),
+            f"{twice}ADDING_COLUMNS",
+            {"duplicateCols": "q.element.a"},
+        ),
+        (
+            statement("ALTER TABLE {t} REPLACE COLUMNS (id BIGINT, ID BIGINT)"),
+            "COLUMN_ALREADY_EXISTS",
+            {"columnName": "`id`"},
+        ),
+        (
+            statement("INSERT INTO {t} SELECT named_struct('a', 1, 'A', 2) AS s, 'a', 'b'"),
+            f"{twice}READ_SCHEMA",
+            {"duplicateCols": "a, A"},
+        ),
+        (
+            statement("CONVERT TO DELTA parquet.`{root}/p` PARTITIONED BY (p INT, P INT)"),
+            f"{twice}METADATA_UPDATE",
+            {"duplicateCols": "p"},
+        ),
+        (
+            statement(f"{of_table} (id INT, p INT) USING delta PARTITIONED BY (p, P)"),
+            "_LEGACY_ERROR_TEMP_3058",
+            {"checkType": "in the partitioning", "duplicateColumns": "p"},
+        ),
+    ):
+        assert condition_with_parameters(place, call) == (condition, parameters)
+
+
+def test_parameters_of_types_that_a_table_cannot_have(place: Place) -> None:
+    from pyspark.sql.types import StructType
+
+    columns = "id INT, a INTERVAL YEAR, b STRUCT<x: INTERVAL DAY TO SECOND>, c ARRAY<INTERVAL MONTH>"
+    refused = "DELTA_UNSUPPORTED_DATA_TYPES"
+    kept = {"config": "spark.databricks.delta.schema.typeCheck.enabled"}
+    for text, types in (
+        (
+            f"CREATE TABLE delta.`{{root}}/n` ({columns}) USING delta",
+            "[a: YearMonthIntervalType(0,0), b.x: DayTimeIntervalType(0,3), c[]: YearMonthIntervalType(1,1)]",
+        ),
+        (
+            "CREATE TABLE delta.`{root}/n` (c STRING COLLATE UTF8_LCASE) USING delta",
+            "[c: StringType(UTF8_LCASE)]",
+        ),
+        ("ALTER TABLE {t} ADD COLUMN a INTERVAL DAY", "[a: DayTimeIntervalType(0,0)]"),
+        (
+            "CREATE TABLE delta.`{root}/n` USING delta AS SELECT 'a' COLLATE UTF8_LCASE AS c",
+            "[c: StringType(UTF8_LCASE)]",
+        ),
+        (
+            "CREATE TABLE delta.`{root}/n` USING delta AS SELECT 1 AS id, INTERVAL '1' DAY AS c",
+            "[c: DayTimeIntervalType(0,0)]",
+        ),
+    ):
+        found = condition_with_parameters(place, statement(text))
+        assert found == (refused, {"dataTypeList": types, **kept})
+    rows = place.spark.createDataFrame([], StructType.fromDDL("id INT, c ARRAY<INTERVAL DAY>"))
+    found = condition_with_parameters(place, lambda at: rows.write.format("delta").save(f"{at.root}/n"))
+    assert found == (
+        "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+        {"columnName": "`c`", "columnType": '"ARRAY<INTERVAL DAY>"'},
+    )
+
+
+def test_parameters_of_structs_without_data(place: Place) -> None:
+    empty = "DELTA_CANNOT_WRITE_EMPTY_SCHEMA."
+    place.sql("CREATE TABLE delta.`{root}/e` (i INT, s STRUCT<>) USING delta")
+    for call, kind, column in (
+        (lambda at: saved(at, "SELECT 1 AS a, named_struct() AS s"), "STRUCT_NO_FIELDS", "s"),
+        (lambda at: saved(at, "SELECT 1 AS a, array(named_struct()) AS s"), "STRUCT_NO_FIELDS", "s.element"),
+        (statement("INSERT INTO delta.`{root}/e` SELECT 1, named_struct()"), "STRUCT_NO_FIELDS", "s"),
+        (
+            lambda at: saved(at, "SELECT 1 AS a, named_struct('x', 1, 'q', named_struct('z', null)) AS s"),
+            "STRUCT_ALL_VOID_FIELDS",
+            "s.q",
+        ),
+    ):
+        found = condition_with_parameters(place, call)
+        assert found == (f"{empty}{kind}", {"columnPath": column})
+
+
+def test_parameters_of_names_that_lead_into_a_type(place: Place) -> None:
+    place.sql(
+        "CREATE TABLE delta.`{root}/n` (i INT, l ARRAY<STRUCT<x: INT>>, m MAP<STRING, INT>) USING delta"
+    )
+    table = "delta.`{root}/n`"
+    for column, condition, parameters in (
+        (
+            "i.x",
+            "DELTA_COLUMN_PATH_NOT_NESTED",
+            {"columnPath": "x", "other": "IntegerType", "column": "i"},
+        ),
+        ("l.x", "DELTA_INCORRECT_ARRAY_ACCESS_BY_NAME", {"rightName": "l.element", "wrongName": "l"}),
+        ("m.x", "DELTA_FOUND_MAP_TYPE_COLUMN", {"key": "m.key", "value": "m.value"}),
+    ):
+        for text in (
+            f"OPTIMIZE {table} ZORDER BY ({column})",
+            f"ALTER TABLE {table} CLUSTER BY ({column})",
+            f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{column}')",
+        ):
+            name, found = condition_with_parameters(place, statement(text))
+            assert found.pop("schema").startswith("root\n |-- i: integer (nullable = true)\n"), text
+            assert (name, found) == (condition, parameters), text
+
+
+def test_clone_of_files_without_numbers_of_rows(place: Place) -> None:
+    place.spark.range(2).write.parquet(f"{place.root}/p")
+    place.sql("CONVERT TO DELTA parquet.`{root}/p` NO STATISTICS")
+    clone = "CREATE TABLE delta.`{root}/n` SHALLOW CLONE delta.`{root}/p` TBLPROPERTIES"
+    found = condition_with_parameters(place, statement(f"{clone} (delta.enableRowTracking = true)"))
+    assert found == ("DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS", {})
+
+
+def test_parameters_of_folders(place: Place) -> None:
+    """CONVERT names a file whose folders do not fit."""
+    place.spark.sql("SELECT 1 AS a, 2 AS p").write.partitionBy("p").parquet(f"{place.root}/p")
+    (file,) = (place.root / "p/p=2").glob("*.parquet")
+    convert = "CONVERT TO DELTA parquet.`{root}/p` PARTITIONED BY"
+    for columns, condition in (
+        ("(q INT)", "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME"),
+        ("(p INT, q INT)", "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME"),
+    ):
+        name, parameters = condition_with_parameters(place, statement(f"{convert} {columns}"))
+        assert (name, parameters["path"]) == (condition, f"file:{file}")
+    place.spark.sql("SELECT 1 AS a, 2 AS z").write.mode("append").partitionBy("z").parquet(f"{place.root}/p")
+    (file,) = (place.root / "p/z=2").glob("*.parquet")
+    assert condition_with_parameters(place, statement(f"{convert} (p INT)")) == (
+        "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME",
+        {"expectedCol": "`p`", "parsedCol": "`z`", "path": f"file:{file}"},
+    )
+
+
+def test_columns_of_a_change_feed_by_a_default(place: Place) -> None:
+    """A feed that the session's default turns on, not a property of the table."""
+    setting = "spark.databricks.delta.properties.defaults.enableChangeDataFeed"
+    columns, query = (
+        "(a INT, _change_type STRING, _commit_version INT)",
+        "SELECT 1 AS a, 2 AS _commit_version",
+    )
+    place.spark.conf.set(setting, "true")
+    try:
+        for call, names in (
+            (
+                statement(f"CREATE TABLE delta.`{{root}}/n` {columns} USING delta"),
+                "_change_type,_commit_version",
+            ),
+            (statement(f"CREATE TABLE delta.`{{root}}/n` USING delta AS {query}"), "_commit_version"),
+            (lambda at: saved(at, query), "_commit_version"),
+        ):
+            assert condition_with_parameters(place, call) == (
+                "RESERVED_CDC_COLUMNS_ON_WRITE",
+                {"columnList": f"[{names}]", "config": "delta.enableChangeDataFeed"},
+            )
+        assert condition_with_parameters(
+            place, lambda at: saved(at, query, **{"delta.enableChangeDataFeed": "true"})
+        ) == ("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", {"columnList": "[_commit_version]"})
+    finally:
+        place.spark.conf.unset(setting)
+
+
+def condition_with_parameters(at: Place, call: Callable[[Place], Any]) -> tuple[str | None, dict[str, str]]:
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException) as caught:
+        call(at)
+    return caught.value.getCondition(), dict(caught.value.getMessageParameters() or {})
+
+
 def test_conflicts_have_delta_sparks_names(place: Place) -> None:
     """A transaction that read all rows, while another one adds some."""
     from pyspark.errors import PySparkException
@@ -2916,12 +3123,45 @@ def test_conflicts_have_delta_sparks_names(place: Place) -> None:
     assert isinstance(error, PySparkException)
     assert isinstance(error, errors.CommitError)
     assert (error.getCondition(), error.getSqlState(), error.winner) == (
-        "DELTA_CONCURRENT_APPEND",
+        "DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT",
         "2D521",
         3,
     )
-    assert error.getMessageParameters() == {"operation": "WRITE", "version": "3"}
-    assert condition_named("DELTA_CONCURRENT_APPEND") is not None
+    assert error.getMessageParameters() == {
+        "operation": "WRITE",
+        "tableName": f"delta.`file:{place.path}`",
+        "version": "3",
+        "partitionValues": "[part=a]",
+        "docLink": "https://docs.delta.io/latest/concurrency-control.html",
+    }
+
+
+def test_conflicts_over_one_file(place: Place) -> None:
+    """A transaction that read and removes a file which another one removes."""
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    for partition_by, hint, parameters in (
+        ((), "WITHOUT_HINT", {}),
+        (("part",), "WITH_PARTITION_HINT", {"partitionValues": "[part=null]"}),
+    ):
+        path = str(place.root / hint)
+        columns = rows.append_column("part", pa.array([None], pa.string()))
+        properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "false"}
+        deltaic.write(path, columns, properties=properties, partition_by=partition_by)
+        opened = deltaic.DeltaTable(path, spark=place.spark)
+        deltaic.DeltaTable(path).delete()
+        table = DeltaTable.forPath(place.spark, path)
+        table._table = lambda opened=opened: opened  # type: ignore[method-assign]
+        with pytest.raises(ConcurrentDeleteReadException) as caught:
+            table.delete("id = 1")
+        error: Any = caught.value
+        assert error.getCondition() == f"DELTA_CONCURRENT_DELETE_READ.{hint}"
+        assert error.getMessageParameters() == {
+            "operation": "DELETE",
+            "tableName": f"delta.`file:{path}`",
+            "version": "1",
+            "docLink": "https://docs.delta.io/latest/concurrency-control.html",
+            **parameters,
+        }
 
 
 def test_arguments_of_a_wrong_type_stay_those_of_python(place: Place) -> None:

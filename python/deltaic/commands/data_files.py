@@ -3,6 +3,7 @@ vectors, and if new files are compacted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from deltaic.protocol import change_feed, iceberg, row_tracking
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Field, Schema, Struct
+from deltaic.protocol.type_places import empty_structs
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Changing, Engine
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 VECTORS = "deletionVectors"
 MATERIALIZED = "materializePartitionColumns"
+_NO_FIELDS = re.compile(r'"fields"\s*:\s*\[\s*\]')
+"""Matches a struct without fields in a schemaString, also a table without columns."""
 
 
 def writes_vectors(snapshot: Snapshot, engine: Engine, command: Changing) -> bool:
@@ -58,6 +62,17 @@ def _statistics_columns(metadata: Metadata) -> list[str] | None:
     return found
 
 
+def _refuse_empty_structs(schema: Schema) -> None:
+    """Raises InvalidArgumentError for a struct without fields, which a Parquet file cannot have."""
+    for place in empty_structs(schema):
+        raise InvalidArgumentError(
+            "a struct without fields cannot be written",
+            where=f"column {place}",
+            found="struct<>",
+            expected="one field at least",
+        ).with_values(empty_struct=place)
+
+
 def write_target(
     store: _core.Store,
     metadata: Metadata,
@@ -80,6 +95,8 @@ def write_target(
     durable.
     `optimize_write`: None: the table's property. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
+    if _NO_FIELDS.search(metadata.schema_string):
+        _refuse_empty_structs(Schema.from_json(metadata.schema_string))
     properties = TableProperties(metadata.configuration)
     options: dict[str, Any] = {
         "compression": properties.compression,

@@ -419,7 +419,8 @@ def _curve_columns(
             path, item = snapshot.schema.find(name)
         except InvalidArgumentError as error:
             message = "no such column to order the files by"
-            raise InvalidArgumentError(message, found=error.found, expected=error.expected) from None
+            unknown = InvalidArgumentError(message, found=error.found, expected=error.expected)
+            raise unknown.with_values(**error.values, table_schema=snapshot.schema) from None
         text = path[0] if len(path) == 1 else path_text(path)
         if path[0] in snapshot.metadata.partition_columns:
             raise InvalidArgumentError(

@@ -39,7 +39,8 @@ def with_changes(schema: Schema, columns: Sequence[Field] = COLUMNS, *, mapped: 
 
 def check_names(schema: Schema, *, is_turned_on: bool) -> None:
     """Raises SchemaMismatchError if the table has a column with a name of the feed, such as `_change_type`.
-    `is_turned_on`: True if a table gets the feed; if it is False, a table with the feed gets the column."""
+    `is_turned_on`: True if a table gets the feed by a property that is given for it; False if a table that
+    has the feed, or has it by a default of the session, gets the column."""
     reserved = {item.name for item in COLUMNS}
     if taken := [item.name for item in schema if item.name.lower() in reserved]:
         raise SchemaMismatchError(
@@ -48,7 +49,7 @@ def check_names(schema: Schema, *, is_turned_on: bool) -> None:
             else "a new column of a table with the change data feed has one of the feed's own names",
             where=f"column {taken[0]}",
             expected=f"a name other than {', '.join(sorted(reserved))}",
-        )
+        ).with_values(taken=f"[{','.join(taken)}]")
 
 
 def check_compatible(before: Schema, after: Schema, version: int, first: int, last: int) -> None:

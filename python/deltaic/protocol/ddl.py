@@ -14,6 +14,7 @@ from itertools import repeat
 from typing import Any, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
+from deltaic.protocol.ddl_tokens import words_and_marks
 from deltaic.protocol.schema import (
     CHAR_TYPES,
     MAX_DEPTH,
@@ -21,11 +22,13 @@ from deltaic.protocol.schema import (
     DataType,
     Field,
     Map,
+    ResultType,
     Schema,
     Struct,
     check_type,
 )
-from deltaic.sql_text import Token, quote_name, spark_text, string_value, tokens
+from deltaic.protocol.type_places import inside, result_types
+from deltaic.sql_text import Token, quote_name, spark_text, string_value
 
 _ALIASES = {
     "boolean": "boolean", "tinyint": "byte", "byte": "byte", "smallint": "short", "short": "short",
@@ -37,7 +40,7 @@ _ALIASES = {
 _timestamp: ContextVar[DataType] = ContextVar("the type that TIMESTAMP names", default="timestamp")
 TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _IN_CASTS = {**TO_DDL, "timestamp": "timestamp_ltz"}
-_UNSUPPORTED = frozenset({"interval", "time"})
+INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 _SRIDS = {
     "geometry(0)": "geometry(SRID:0)",
     "geometry(3857)": "geometry(EPSG:3857)",
@@ -68,8 +71,10 @@ def parse_schema(text: str) -> Schema:
     """Parses a list of columns; see `Schema.from_ddl`."""
     check_instance(text, str, "a schema in DDL", "text")
     parser = _Parser(text)
-    fields = parser.fields(closing=None, depth=0)
-    return Schema(fields)
+    schema = Schema(parser.fields(closing=None, depth=0))
+    if parser.refusal is not None:
+        raise parser.refusal.with_values(unsupported=tuple(result_types(schema)))
+    return schema
 
 
 def parse_type(text: str) -> DataType:
@@ -90,30 +95,21 @@ def parse_column_type(text: str) -> tuple[DataType, dict[str, Any]]:
     data_type = parser.data_type(0)
     if parser.peek().kind != "end":
         parser.fail("the end of the type")
+    if parser.refusal is not None:
+        raise parser.refusal
     return data_type, parser.lengths(data_type)
-
-
-def _words_and_marks(text: str) -> Iterator[Token]:
-    """Yields the tokens as DDL has them: the brackets `<>` are two marks, and a name may begin with a digit
-    or be a whole number."""
-    for token in tokens(text):
-        if token.kind in ("symbol", "open"):
-            for position, mark in enumerate(token.text, token.start):
-                yield Token("symbol", mark, position, position + 1)
-        elif token.kind == "number" and token.text.replace("_", "").isalnum():
-            yield token._replace(kind="word")
-        elif token.kind != "comment":
-            yield token
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = [*_words_and_marks(text), Token("end", "", len(text), len(text))]
+        self.tokens = [*words_and_marks(text), Token("end", "", len(text), len(text))]
         self.position = 0
         self.leaves: list[str | None] = []
         """For each primitive type parsed so far in the current column, in order: its text if it is CHAR(n) or
         VARCHAR(n), else None."""
+        self.refusal: UnsupportedFeatureError | None = None
+        """The error of the first type that a table cannot have."""
 
     def peek(self, ahead: int = 0) -> Token:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
@@ -178,7 +174,8 @@ class _Parser:
             self.next()
         if not nested:
             self.leaves.clear()
-        data_type = self.data_type(depth)
+        with inside(name):
+            data_type = self.data_type(depth)
         nullable = True
         metadata: dict[str, Any] = {} if nested else self.lengths(data_type)
         clauses: set[str] = set()
@@ -324,12 +321,14 @@ class _Parser:
         if token.kind != "word":
             self.fail("a type")
         word = token.text.lower()
-        if word in _UNSUPPORTED:
-            raise UnsupportedFeatureError(f"the type {word!r} is not supported", where=self.where(token))
+        if word == "time":
+            raise UnsupportedFeatureError("the type 'time' is not supported", where=self.where(token))
         self.next()
         if word in ("array", "map", "struct"):
             return self.nested(word, depth)
         self.leaves.append(None)
+        if word == "interval":
+            return self.refused("the type 'interval' is not supported", token, self.interval())
         if word in _BOUNDED:
             return self.bounded(_BOUNDED[word])
         if word in ("decimal", "dec", "numeric"):
@@ -337,7 +336,7 @@ class _Parser:
         if word in ("geometry", "geography"):
             return self.shape(token)
         if word == "string" and self.words("collate"):
-            raise UnsupportedFeatureError("collations are not supported", where=self.where(token))
+            return self.refused("collations are not supported", token, f"string({self.name()})")
         if word not in _ALIASES:
             raise InvalidArgumentError(
                 "no such type",
@@ -346,6 +345,21 @@ class _Parser:
                 expected="a type of Spark's SQL",
             )
         return _timestamp.get() if word == "timestamp" else _ALIASES[word]
+
+    def refused(self, message: str, token: Token, name: str) -> DataType:
+        """Returns a type that a table cannot have. The rest is parsed, because the error names all such
+        columns."""
+        self.refusal = self.refusal or UnsupportedFeatureError(message, where=self.where(token))
+        return ResultType(name)
+
+    def interval(self) -> str:
+        """Parses the units of an interval: `interval`, `interval day`, `interval day to second`."""
+        first = self.unit()
+        last = self.unit() if first and self.words("to") else ""
+        return " ".join(filter(None, ("interval", first, last and f"to {last}")))
+
+    def unit(self) -> str:
+        return next((unit for unit in INTERVAL_UNITS if self.words(unit)), "")
 
     def decimal(self, token: Token) -> DataType:
         precision, scale = 10, 0
@@ -399,11 +413,14 @@ class _Parser:
         self.mark("<")
         result: DataType
         if word == "array":
-            result = Array(self.data_type(depth + 1))
+            with inside("element"):
+                result = Array(self.data_type(depth + 1))
         elif word == "map":
-            key = self.data_type(depth + 1)
+            with inside("key"):
+                key = self.data_type(depth + 1)
             self.mark(",")
-            result = Map(key, self.data_type(depth + 1))
+            with inside("value"):
+                result = Map(key, self.data_type(depth + 1))
         else:
             result = Struct(self.fields(closing=">", depth=depth + 1))
         self.mark(">")

@@ -28,6 +28,7 @@ from deltaic.protocol import (
     widening,
 )
 from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.default_properties import is_given
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import (
     FEATURES,
@@ -56,6 +57,7 @@ from deltaic.protocol.schema import (
     type_name,
     walk,
 )
+from deltaic.protocol.type_places import result_types, void_structs
 from deltaic.protocol.versions import (
     check_addable,
     check_upgrade,
@@ -113,7 +115,7 @@ def new_table(
         configuration[column_mapping.MAX_ID] = str(last)
     metadata = Metadata(new_id(), name, description, table.to_json(), partitions, configuration, clock())
     definition = Definition(metadata, schema=table)
-    _check_combination(definition)
+    _check_combination(definition, properties)
     _check_stats_columns(definition, asked)
     named = _named(asked, features, "CREATE")
     needed = without_previewed(in_use(definition), named) | named
@@ -212,7 +214,7 @@ def evolve(
         configuration=configuration,
     )
     after = Definition(changed, schema=table)
-    _check_combination(after, before)
+    _check_combination(after, properties, before)
     _check_stats_columns(after, asked)
     if not replace_schema:
         check_upgrade(protocol, asked.min_reader_version, asked.min_writer_version)
@@ -395,6 +397,8 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
             message, where = f"the type {str(shown)!r} is not supported", path_text(path)
             raise UnsupportedFeatureError(
                 message, where=where, found=repr(str(shown)), expected="another type"
+            ).with_values(
+                unsupported=tuple(result_types(schema)), column=path[0], column_type=type_name(item.type)
             )
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1)
         if untyped and (path not in current or current[path] == "void"):
@@ -402,28 +406,32 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
                 "the column has no type, because the data has only nulls",
                 where=path_text(path),
                 found=type_name(item.type),
-            )
+            ).with_values(void_struct=next(void_structs([item]), None))
 
 
-def _check_combination(definition: Definition, before: Definition | None = None) -> None:
+def _check_combination(
+    definition: Definition, properties: Mapping[str, object] | None, before: Definition | None = None
+) -> None:
     """Raises InvalidArgumentError for deletion vectors together with symlink manifests or Iceberg
     compatibility below version 3, whose readers would not see them, and SchemaMismatchError for columns with
-    the names of the change data feed or of hidden columns."""
-    properties = definition.properties
+    the names of the change data feed or of hidden columns. `properties`: as the user passed them."""
+    effective = definition.properties
     row_tracking.check_names(definition.schema, definition.metadata)
-    if properties.change_data_feed:
-        is_turned_on = before is None or not before.properties.change_data_feed
+    if effective.change_data_feed:
+        had_feed = before is not None and before.properties.change_data_feed
+        # delta-spark applies the session's defaults before it compares the table with its former definition
+        is_turned_on = is_given(properties, change_feed.PROPERTY) and not had_feed
         change_feed.check_names(definition.schema, is_turned_on=is_turned_on)
-    if not properties.deletion_vectors:
+    if not effective.deletion_vectors:
         return
-    if properties.symlink_manifests:
+    if effective.symlink_manifests:
         raise InvalidArgumentError(
             "deletion vectors and symlink manifests exclude each other: readers of a manifest would see"
             " deleted rows",
             where="delta.enableDeletionVectors",
             found="delta.compatibility.symlinkFormatManifest.enabled = true",
         ).with_values(table=definition.metadata.id)
-    if versions := [version for version in properties.iceberg_compat if version < 3]:
+    if versions := [version for version in effective.iceberg_compat if version < 3]:
         raise InvalidArgumentError(
             "deletion vectors and Iceberg compatibility below version 3 exclude each other",
             where="delta.enableDeletionVectors",

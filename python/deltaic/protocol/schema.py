@@ -595,7 +595,7 @@ def _unique_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
             names = (other, item.name)
             raise InvalidArgumentError(
                 message, found=f"{other!r} and {item.name!r}", expected="unique names"
-            ).with_values(both=names)
+            ).with_values(both=names, duplicate=item.name.lower(), duplicate_parts=(item.name.lower(),))
         seen[item.name.lower()] = item.name
     return result
 
@@ -616,10 +616,15 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
         return Field("key", parent.type.key, False)
     if isinstance(parent.type, Map) and name == "value":
         return Field("value", parent.type.value, parent.type.value_contains_null)
-    found = f"its type is {type_name(parent.type)}"
-    raise InvalidArgumentError(f"column {path_text(path)} has no field {part!r}", found=found).with_values(
-        base=path_text(path), parent=type_name(parent.type), path=(*path, part), above=tuple(path)
+    found, base = f"its type is {type_name(parent.type)}", path_text(path)
+    error = InvalidArgumentError(f"column {base} has no field {part!r}", found=found).with_values(
+        base=base, parent=type_name(parent.type), path=(*path, part), above=tuple(path)
     )
+    if isinstance(parent.type, Array):
+        raise error.with_values(element=f"{base}.element")
+    if isinstance(parent.type, Map):
+        raise error.with_values(key=f"{base}.key", value=f"{base}.value")
+    raise error.with_values(leaf=base, leaf_type=parent.type, part=part)
 
 
 def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:

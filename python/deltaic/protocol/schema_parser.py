@@ -85,7 +85,7 @@ def _type_from_json(
         except InvalidArgumentError as error:
             raise ProtocolError(
                 error.message, where=where, found=error.found, expected=error.expected
-            ) from None
+            ).with_values(**error.values) from None
     if kind == "array":
         element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count, user_types)
         return Array(element, _member(value, "containsNull", bool, where))

@@ -27,6 +27,7 @@ class Condition:
     gets the condition.
     `details`: a second pattern, which the whole text of the error must match ("message; found …; expected
     …"). Its groups are values of parameters, too.
+    `requires`: name of a value that the error must have, "" if none.
     `parameters`: message parameter -> the source of its value: a group of `pattern` or `details`, a key of
     the error's `values`, or an attribute of the error. Signs around the source set how the value is written:
 
@@ -44,6 +45,7 @@ class Condition:
     | "%schema" | a schema | a tree, as `printSchema` shows it |
     | "^type" | a type | IntegerType |
     | "&type" | a type | struct<a:int> |
+    | "#types" | places with types | [a: StringType(UTF8_LCASE)] |
     | "=text" | text, the same in each error | text |
     | "table|where" | the first of these that the error has | |
     """
@@ -54,4 +56,5 @@ class Condition:
     error: type[e.DeltaError] = e.DeltaError
     pattern: str | None = None
     details: str = field(default="", kw_only=True)
+    requires: str = field(default="", kw_only=True)
     parameters: Mapping[str, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from deltaic.spark import (
     conditions_of_conversions,
     conditions_of_data,
     conditions_of_features,
+    conditions_of_layout,
     conditions_of_options,
     conditions_of_rows,
     conditions_of_schemas,
@@ -21,7 +22,7 @@ from deltaic.spark import (
     conditions_of_tables,
 )
 from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
-from deltaic.spark.schema_trees import class_text, tree_text
+from deltaic.spark.schema_trees import class_text, places_text, tree_text
 from deltaic.sql_text import spark_name
 
 __all__ = [
@@ -42,6 +43,7 @@ CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_tables.CONDITIONS,
     *conditions_of_features.CONDITIONS,
     *conditions_of_data.CONDITIONS,
+    *conditions_of_layout.CONDITIONS,
     *conditions_of_schemas.CONDITIONS,
     *conditions_of_computed_columns.CONDITIONS,
     *conditions_of_options.CONDITIONS,
@@ -120,6 +122,8 @@ def fitting(error: e.DeltaError, conditions: tuple[Condition, ...]) -> Condition
 def _fits(error: e.DeltaError, condition: Condition) -> bool:
     if condition.pattern is None or not isinstance(error, condition.error):
         return False
+    if condition.requires and error.values.get(condition.requires) is None:
+        return False
     return bool(
         re.search(condition.pattern, error.message) and re.search(condition.details, str(error.args[0]))
     )
@@ -136,12 +140,18 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
         re.search(condition.pattern or "", error.message),
         re.search(condition.details, str(error.args[0])),
     )
-    named = {name: text for match in matches if match is not None for name, text in match.groupdict().items()}
+    named = {
+        name: text
+        for match in matches
+        if match is not None
+        for name, text in match.groupdict().items()
+        if text is not None
+    }
     for name, source in condition.parameters.items():
         if source.startswith("="):
             yield name, source[1:]
             continue
-        attributes = source.strip("`\"'()[]<>@~.%^&").split("|")
+        attributes = source.strip("`\"'()[]<>@~.%^&#").split("|")
         values = (named.get(each, error.values.get(each, _attribute(error, each))) for each in attributes)
         value = next((each for each in values if each is not None), None)
         if value is not None:
@@ -188,6 +198,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "%": tree_text,
     "^": class_text,
     "&": catalog_string,
+    "#": places_text,
     '"': lambda value: f'"{_sql_type(value)}"',
     "(": lambda value: f'"{value}"',
     "'": lambda value: f"'{value}'",

@@ -99,6 +99,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}
     ),
+    Condition("DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS", "22000", OPERATION),
     Condition("DELTA_INVALID_CLONE_PATH", "22KD1", ARGUMENT, parameters={"path": "path"}),
     Condition(
         "DELTA_CLONE_AMBIGUOUS_TARGET",

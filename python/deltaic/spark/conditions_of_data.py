@@ -222,7 +222,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS",
         "42711",
         ANALYSIS,
-        parameters={"duplicateCols": "both"},
+        parameters={"duplicateCols": "duplicate"},
     ),
     Condition(
         "INVALID_JSON_DATA_TYPE",
@@ -239,12 +239,19 @@ CONDITIONS: tuple[Condition, ...] = (
         parameters={"duplicateCols": "both"},
     ),
     Condition(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.METADATA_UPDATE",
+        "42711",
+        ANALYSIS,
+        parameters={"duplicateCols": "duplicate|column"},
+        details="found '?(?P<column>[^';]+)",
+    ),
+    Condition(
         "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
         "42711",
         ANALYSIS,
         _ARGUMENT,
         "columns? of the data (comes twice|differ only in case)",
-        {"duplicateCols": "column"},
+        {"duplicateCols": "duplicate|column"},
         details="found '?(?P<column>[^';]+)",
     ),
 )

@@ -244,8 +244,7 @@ CONDITIONS: tuple[Condition, ...] = (
         RUNTIME,
         _SCHEMA,
         "has one of the feed's own names",
-        {"columnList": "[column]", "config": "=delta.enableChangeDataFeed"},
-        details=r"^column (?P<column>[^:]+):",
+        {"columnList": "taken", "config": "=delta.enableChangeDataFeed"},
     ),
     Condition(
         "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
@@ -253,8 +252,7 @@ CONDITIONS: tuple[Condition, ...] = (
         RUNTIME,
         _SCHEMA,
         "no column of the feed's own names",
-        {"columnList": "[column]"},
-        details=r"^column (?P<column>[^:]+):",
+        {"columnList": "taken"},
     ),
     Condition(
         "DELTA_ADDING_COLUMN_WITH_INTERNAL_NAME_FAILED",

@@ -13,17 +13,28 @@ CONDITIONS: tuple[Condition, ...] = (
     # Conflicts of commits
     *(
         Condition(
-            f"DELTA_CONCURRENT_{name}",
+            f"DELTA_CONCURRENT_{name}.{hint}",
             "2D521",
             BASE,
             error,
             "",
-            {"operation": "winner_operation", "version": "winner"},
+            {
+                "operation": "winner_operation",
+                "tableName": "catalog_table|table_by_url",
+                "version": "winner",
+                "docLink": "=https://docs.delta.io/latest/concurrency-control.html",
+                **partition,
+            },
+            requires=requires,
         )
         for name, error in (
             ("APPEND", e.ConcurrentAppendException),
             ("DELETE_READ", e.ConcurrentDeleteReadException),
             ("DELETE_DELETE", e.ConcurrentDeleteDeleteException),
+        )
+        for hint, requires, partition in (
+            ("WITH_PARTITION_HINT", "partition", {"partitionValues": "partition"}),
+            ("WITHOUT_HINT", "", {}),
         )
     ),
     Condition("DELTA_CONCURRENT_TRANSACTION", "2D521", BASE, e.ConcurrentTransactionException, ""),

@@ -4,7 +4,7 @@ one that fits."""
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, ARGUMENT, Condition
+from deltaic.spark.condition import ANALYSIS, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
@@ -57,6 +57,23 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^only a column or a field of a struct has a comment",
         {"fieldPath": "where"},
+    ),
+    Condition(
+        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.STRUCT_ALL_VOID_FIELDS",
+        "428GU",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the column has no type, because",
+        {"columnPath": "void_struct"},
+        requires="void_struct",
+    ),
+    Condition(
+        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.STRUCT_NO_FIELDS",
+        "428GU",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a struct without fields cannot be written",
+        {"columnPath": "empty_struct"},
     ),
     Condition(
         "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
@@ -130,13 +147,23 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a new column has no default yet",
     ),
-    Condition("UNSUPPORTED_TIME_TYPE", "0A000", ANALYSIS, _UNSUPPORTED, "^the type 'time' is not supported"),
+    Condition(
+        "UNSUPPORTED_TIME_TYPE", "0A000", ANALYSIS, _UNSUPPORTED, "^the type 'time(.\\d.)?' is not supported"
+    ),
     Condition(
         "DELTA_UNSUPPORTED_DATA_TYPES",
         "0AKDC",
         ANALYSIS,
         _UNSUPPORTED,
-        "^the type '.+' is not supported|^collations are not supported",
+        "^the type '.+' is not supported|^collations are not supported|^text with a collation is not",
+        {"dataTypeList": "#unsupported", "config": "=spark.databricks.delta.schema.typeCheck.enabled"},
+    ),
+    Condition(  # Spark's own, for a DataFrame that is saved
+        "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+        "0A000",
+        ANALYSIS,
+        parameters={"columnName": "`column`", "columnType": '"column_type"'},
+        details=r"(^schemaString\.(?P<column>[^.:]+): the type '(?P<column_type>[^']+)')?",
     ),
     Condition(
         "COLUMN_ALREADY_EXISTS",
@@ -144,7 +171,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         e.DeltaError,
         "^a column comes twice|^two columns differ only in case",
-        {"columnName": "`column`"},
+        {"columnName": ".duplicate_parts|column"},
         details="found '?(?P<column>[^']+)",
     ),
     Condition(
@@ -172,142 +199,6 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^column mapping cannot be removed, because names",
         {"invalidColumnNames": "found"},
-    ),
-    # Partition and clustering columns
-    Condition(
-        "DELTA_PARTITION_COLUMN_NOT_FOUND",
-        "42703",
-        ANALYSIS,
-        _ARGUMENT,
-        "^no such partition column",
-        {"columnName": "`found`", "schemaMap": "columns"},
-        details="(expected (one of )?(?P<columns>.+))?$",
-    ),
-    Condition(  # Spark's own, for CREATE TABLE
-        "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
-        "0A000",
-        ANALYSIS,
-        parameters={"cols": ".path|found"},
-    ),
-    Condition(
-        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
-        "42703",
-        ANALYSIS,
-        _ARGUMENT,
-        "^no such clustering column|^no such column to collect statistics|^a column is dropped twice",
-        {"columnName": "found|where", "tableSchema": "%table_schema"},
-    ),
-    Condition(
-        "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN",
-        "0AKDC",
-        ARGUMENT,
-        _ARGUMENT,
-        "^a partition column has no statistics",
-        {"column": "found"},
-    ),
-    Condition(
-        "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_TYPE",
-        "0AKDC",
-        ARGUMENT,
-        _ARGUMENT,
-        "no statistics of this type$",
-        {"column": "column", "type": "found"},
-    ),
-    Condition(
-        "DELTA_DUPLICATE_DATA_SKIPPING_COLUMNS",
-        "42701",
-        ARGUMENT,
-        _ARGUMENT,
-        "^a column to collect statistics comes twice",
-        {"columns": "found"},
-    ),
-    *(
-        Condition(
-            f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}",
-            "42711",
-            ANALYSIS,
-            _ARGUMENT,
-            pattern,
-            {"duplicateCols": "`found`"},
-        )
-        for place, pattern in (
-            ("PARTITION_COLUMNS", "^a partition column is named twice"),
-            ("CLUSTER_BY", "^a clustering column comes twice"),
-        )
-    ),
-    Condition(
-        "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION",
-        "428FT",
-        ANALYSIS,
-        _ARGUMENT,
-        "not every column can be a partition",
-    ),
-    Condition("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", ANALYSIS),
-    Condition(
-        "DELTA_NON_PARTITION_COLUMN_ABSENT",
-        "KD005",
-        ANALYSIS,
-        _SCHEMA,
-        "^the data has partition columns only",
-        {"details": "="},
-    ),
-    Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS, parameters={"type": '"type"'}),
-    Condition(
-        "DELTA_INVALID_PARTITION_COLUMN_TYPE",
-        "42996",
-        ANALYSIS,
-        _ARGUMENT,
-        "cannot be partitioned by this column",
-        {"name": "where", "dataType": "^column_type"},
-    ),
-    Condition(
-        "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
-        "42000",
-        ANALYSIS,
-        _ARGUMENT,
-        "^a partitioned table cannot be clustered",
-    ),
-    Condition(
-        "DELTA_CLUSTER_BY_WITH_PARTITIONED_BY",
-        "42613",
-        ANALYSIS,
-        _ARGUMENT,
-        "partitioned or clustered, not both",
-    ),
-    Condition("SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED", "42908", ANALYSIS),
-    Condition(
-        "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
-        "54000",
-        ANALYSIS,
-        _ARGUMENT,
-        r"clustered by at most (?P<limit>\d+)",
-        {"numColumnsLimit": "limit", "actualNumColumns": "found"},
-    ),
-    Condition(
-        "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
-        "0A000",
-        ANALYSIS,
-        _ARGUMENT,
-        "no statistics to cluster by",
-        {"columnsWithDataTypes": "columns"},
-    ),
-    Condition(
-        "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
-        "KD00D",
-        ANALYSIS,
-        _ARGUMENT,
-        "^Z-ordering by a column without statistics",
-        {
-            "cols": "cols",
-            "zorderColStatKey": "=spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled",
-        },
-    ),
-    Condition(
-        "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
-        "22000",
-        ANALYSIS,
-        _ARGUMENT,
-        "by a column without statistics|by a column that would have no statistics",
     ),
     # Changes of columns
     *(

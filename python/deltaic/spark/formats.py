@@ -46,6 +46,13 @@ _TIMES_OF_OPTIONS = {
 """Condition of delta-spark for a wrong version or time in an option of `table` -> Spark's condition."""
 
 
+_OF_SAVED_TYPES = {
+    "DELTA_UNSUPPORTED_DATA_TYPES": "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+    "UNSUPPORTED_TIME_TYPE": "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+}
+"""Condition of a type that no table has -> Spark's condition for `save` with such a column."""
+
+
 def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     """Replaces the reader, writer, catalog and stream methods of the session's PySpark classes. All classic
     sessions of a process share these classes, and all sessions of Spark Connect share others. A second call
@@ -63,7 +70,11 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
         writers,
         "save",
         _save,
-        raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"}, of_predicates=UNPARSED),
+        raises_as_spark(
+            {TableAlreadyExistsError: "DELTA_PATH_EXISTS"},
+            _OF_SAVED_TYPES,
+            of_predicates=UNPARSED,
+        ),
     )
     patches.replace(writers, "saveAsTable", _save_as_table)
     patches.replace(writers, "insertInto", _insert_into)

@@ -77,7 +77,8 @@ def write_frame(
             "buckets of a Delta table are not supported", found=state.refused, expected=expected
         )
     inserts = casts and state.streaming is None
-    _check_columns(df, is_new=defines or (saves_as_table and not casts), inserts=inserts)
+    replaces = (state.get("overwriteSchema") or "").lower() == "true"
+    _check_columns(df, is_new=defines or replaces or (saves_as_table and not casts), inserts=inserts)
     spark = df.sparkSession
     write_options, optimize = options_of(spark, state, save_mode)
     if settings.refuses_partition_overwrites(spark):
@@ -115,6 +116,8 @@ def _of_write(job: Write) -> Iterator[None]:
         yield
     except DeltaError as error:
         error.with_values(predicate=job.where)
+        if job.schema_mode == "overwrite" and "duplicate" in error.values:
+            make_of_spark(error, "DELTA_DUPLICATE_COLUMNS_FOUND.METADATA_UPDATE")
         if job.replacement is not None:
             error.with_values(replaced=job.replacement.text)
             make_of_spark(error, _OF_REPLACEMENTS if isinstance(error, ConstraintViolationError) else None)
@@ -127,7 +130,7 @@ def _check_columns(df: Any, *, is_new: bool, inserts: bool) -> None:
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     if not is_new:
-        refuse_repeated_names(df.columns, reads=inserts)
+        refuse_repeated_names(df, reads=inserts)
 
 
 def options_of(spark: Any, state: BuilderState, mode: Mode) -> tuple[WriteOptions, bool | None]:

@@ -275,6 +275,7 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
     they are:
 
     - `table`: spark_catalog.default.t, or delta.`path`
+    - `catalog_table`: spark_catalog.default.t, missing for delta.`path`
     - `short_table`: default.t, or delta.`path`
     - `quoted_table`: `spark_catalog`.`default`.`t`
     - `relation`: `default`.`t`
@@ -293,6 +294,7 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
     )
     short = f"delta.{spark_name(place[1])}" if is_path else ".".join(place)
     return {
+        **({} if is_path else {"catalog_table": f"{catalog_name}.{short}"}),
         "table": short if is_path else f"{catalog_name}.{short}",
         "short_table": short,
         "quoted_table": f"{spark_name(catalog_name)}.{relation}",

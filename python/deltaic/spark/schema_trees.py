@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+from deltaic.spark_sql.interval_types import DAY_TIME_FIELDS, YEAR_MONTH_FIELDS
 
-_CLASSES = {"timestamp_ntz": "TimestampNTZ", "void": "Null"}
+_CLASSES = {"timestamp_ntz": "TimestampNTZ", "void": "Null", "interval": "CalendarInterval"}
 """Names of types in the log -> names of Spark's classes, where they differ in more than the case."""
 
 
@@ -37,8 +38,23 @@ def class_text(data_type: DataType) -> str:
     if isinstance(data_type, Map):
         sides = f"{class_text(data_type.key)},{class_text(data_type.value)}"
         return f"MapType({sides},{_java(data_type.value_contains_null)})"
+    if data_type.startswith("interval "):
+        units = data_type.split()[1::2]
+        of_months = units[0] in YEAR_MONTH_FIELDS
+        kind = "YearMonth" if of_months else "DayTime"
+        known: tuple[str, ...] = YEAR_MONTH_FIELDS if of_months else DAY_TIME_FIELDS
+        return f"{kind}IntervalType({known.index(units[0])},{known.index(units[-1])})"
     name, _, arguments = data_type.partition("(")
     return f"{_CLASSES.get(name, name.capitalize())}Type" + (f"({arguments}" if arguments else "")
+
+
+def places_text(types: Iterable[tuple[str, DataType]]) -> str:
+    """Writes places in a schema with their types.
+
+    >>> places_text([("a.b", "interval day to second")])
+    '[a.b: DayTimeIntervalType(0,3)]'
+    """
+    return f"[{', '.join(f'{place}: {class_text(data_type)}' for place, data_type in types)}]"
 
 
 def _fields(fields: Iterable[Field], margin: str) -> Iterator[str]:

@@ -76,7 +76,13 @@ _runs = raises_as_spark(_MISSING, SPARK_CONDITIONS)(_run)
 use `_run`: there Spark looks the path up itself, and raises another condition."""
 
 
-@raises_as_spark(_MISSING, SPARK_CONDITIONS)
+@raises_as_spark(
+    _MISSING,
+    {
+        **SPARK_CONDITIONS,
+        "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS": "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS",
+    },
+)
 def _creates(text: str, tables: SparkTables) -> Rows:
     """Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
     try:
@@ -94,7 +100,8 @@ def _alters(text: str, tables: SparkTables) -> Rows:
     try:
         return _run(text, tables)
     except DeltaError as error:
-        if error.message.startswith("two columns differ only in case"):
+        place = error.values.get("duplicate_parts")
+        if isinstance(place, tuple) and len(place) > 1:
             make_of_spark(error, "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS")
         if is_plain_argument(error):
             make_of_spark(error, "UNSUPPORTED_TABLE_CHANGE")

@@ -281,8 +281,9 @@ def _run_on_table(
     return result
 
 
+@raises_as_spark(instead={"COLUMN_ALREADY_EXISTS": "DELTA_DUPLICATE_COLUMNS_FOUND.METADATA_UPDATE"})
 def _convert(spark: Any, text: str) -> DataFrame:
-    """Runs CONVERT TO DELTA."""
+    """Runs CONVERT TO DELTA, whose columns delta-spark alone checks."""
     with opening(spark), following_sink_log(spark):
         conversion = read_conversion(Reader(text))
         if convert_named(

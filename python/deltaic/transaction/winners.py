@@ -15,12 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.errors import ConcurrentWriteException, DeltaError, ProtocolError, UnsupportedFeatureError
+from deltaic.errors import (
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    DeltaError,
+    ProtocolError,
+    UnsupportedFeatureError,
+)
 from deltaic.log import catalog, history, intents, lookup
 from deltaic.log.segment import Sleep, commit_path, list_log
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.protocol import features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import physical_names
+from deltaic.sql_text import spark_name
 from deltaic.transaction import conflicts
 from deltaic.transaction.conflicts import Current, Overlap, Winner
 from deltaic.transaction.marks import MarkedRows
@@ -141,7 +149,14 @@ class Winners:
                 version,
                 found=str(error),
             ) from error
-        conflicts.check_files(current, winner, overlap)
+        try:
+            conflicts.check_files(current, winner, overlap)
+        except DeltaConcurrentModificationException as error:
+            place = self.store.location
+            name = f"delta.{spark_name(place if '://' in place else f'file:{place}')}"
+            raise error.with_values(
+                partition=self._partition(error.where, commit), table_by_url=name
+            ) from None
         if rebased is not None and rebased.is_changed:
             self.rebased = rebased
         log.debug("%s: version %d came first, no conflict", self.store.location, version)
@@ -220,6 +235,21 @@ class Winners:
         if winner.removes and current.removes_files:
             removed_both = tuple(_core.overlapping_paths(self.removes, commit.removes))
         return Overlap(added, removed_read, removed_both, taken, deleted_both), rebased
+
+    def _partition(self, path: str | None, commit: _core.Commit) -> str | None:
+        """Returns the partition of a file that both transactions concern: `[part=a, day=null]`. Returns
+        None if the table is not partitioned."""
+        if self.snapshot is None or not (columns := self.snapshot.metadata.partition_columns):
+            return None
+        marked = () if self.marks is None else (self.marks.files,)
+        for files in (commit.adds, commit.removes, self.removes, *marked):
+            rows = files.filter(pc.equal(files["path"], path))
+            if values := dict((rows.num_rows and rows["partitionValues"][0].as_py()) or ()):
+                names = zip(columns, physical_names(self.snapshot.schema, columns), strict=True)
+                texts = ((column, values.get(name)) for column, name in names)
+                parts = (f"{column}={'null' if text is None else text}" for column, text in texts)
+                return f"[{', '.join(parts)}]"
+        return None
 
     def _matching(self, adds: pa.Table, removes: pa.Table) -> tuple[str, ...]:
         assert self.protocol is not None

@@ -15,6 +15,7 @@ from deltaic.log.schema_log import DROP, RENAME, TYPE
 from deltaic.log.schema_log import SETTINGS as STREAMING
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
+from deltaic.protocol.default_properties import DefaultText
 from deltaic.protocol.properties import canonical_name
 from deltaic.protocol.unknown_properties import allowed_by
 from deltaic.sql_text import with_backticks
@@ -408,7 +409,7 @@ def table_properties(spark: Any, properties: Mapping[str, Any] | None) -> Mappin
         if name is not None:
             try:
                 with allowed_by(bool):
-                    defaults[canonical_name(name)] = str(text)
+                    defaults[canonical_name(name)] = DefaultText(text)
             except InvalidArgumentError:
                 log.warning("the setting %s has no effect: %s is not a table property", setting, name)
     return {**defaults, **(properties or {})} if defaults else properties

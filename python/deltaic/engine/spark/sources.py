@@ -40,7 +40,7 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
     table that is opened on Spark, stay on the cluster. All other data that the embedded engine accepts is
     read into the driver's memory. `rounding`: as for `read_source`."""
     if _is_frame(data):
-        refuse_repeated_names(data.columns)
+        refuse_repeated_names(data)
         return data, _nullable(data), None
     if (frame := _own_frame(data)) is not None:
         return frame, _nullable(frame), None
@@ -76,22 +76,34 @@ def _own_frame(data: Any) -> Any | None:
         return None
 
 
-def refuse_repeated_names(names: list[str], *, reads: bool = False) -> None:
-    """Raises InvalidArgumentError if two columns have one name, apart from case. `reads`: True for the
-    condition that delta-spark gives to statements that match columns by name."""
+def refuse_repeated_names(data: Any, *, reads: bool = False) -> None:
+    """Raises InvalidArgumentError if two columns, or two fields of a struct, of a DataFrame have one name,
+    apart from case. `reads`: True for the condition that delta-spark gives to statements that match columns
+    by name."""
+    _refuse_repeated(data.schema, (), reads)
+
+
+def _refuse_repeated(data_type: Any, path: tuple[str, ...], reads: bool) -> None:
+    """Like `refuse_repeated_names`, for a PySpark type. `path`: where the type is, `("tags", "element")`."""
     by_lower_case: dict[str, str] = {}
-    for name in names:
+    for field in getattr(data_type, "fields", ()):
+        name = field.name
         if (other := by_lower_case.get(name.lower())) is not None:
             problem = "two columns of the data differ only in case"
             if other == name:
                 problem = "a column of the data comes twice"
             error = InvalidArgumentError(
                 f"[DELTA_DUPLICATE_COLUMNS_FOUND.READ_SCHEMA] {problem}" if reads else problem,
-                found=f"{other!r} and {name!r}",
+                found=f"{'.'.join((*path, other))!r} and {'.'.join((*path, name))!r}",
                 expected="names that are unique without regard to case",
             )
-            raise error.with_values(both=f"{other}, {name}")
+            twin = tuple(part.lower() for part in (*path, name))
+            raise error.with_values(both=f"{other}, {name}", duplicate=".".join(twin), duplicate_parts=twin)
         by_lower_case[name.lower()] = name
+        _refuse_repeated(field.dataType, (*path, name), reads)
+    for part, attribute in (("element", "elementType"), ("key", "keyType"), ("value", "valueType")):
+        if (inner := getattr(data_type, attribute, None)) is not None:
+            _refuse_repeated(inner, (*path, part), reads)
 
 
 def conformed(frame: Any, source: Schema, target: Schema) -> Any:

@@ -65,6 +65,14 @@ _COLLATION = re.compile(r'"__COLLATIONS":\{"((?:[^"\\]|\\.)*)":"([^"]*)"')
 """Matches a column (`a.element`, ...) and its collation in Spark's JSON of a schema."""
 
 
+_PART = re.compile(r"\.(element|key|value)\b")
+
+
+def _in_brackets(part: re.Match[str]) -> str:
+    """Writes a part of a place as `result_types` does: `.element` becomes `[]`, `.key` becomes `[key]`."""
+    return f"[{part[1].replace('element', '')}]"
+
+
 def of_frame(frame: Any) -> Schema:
     """Returns the columns of a DataFrame, without metadata. Raises UnsupportedFeatureError for text with a
     collation, which a table cannot store."""
@@ -80,6 +88,11 @@ def described(frame: Any) -> Schema:
             where=f"column {collated[1]}",
             found=collated[2],
             expected="STRING COLLATE UTF8_BINARY, by a cast",
+        ).with_values(
+            unsupported=tuple(
+                (_PART.sub(_in_brackets, place), f"string({name.rpartition('.')[2]})")
+                for place, name in _COLLATION.findall(text)
+            )
         )
     fields = _with_intervals(text) if '"interval' in text else Schema.from_json(text)
     return Schema(
