@@ -99,6 +99,20 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}
     ),
+    Condition(
+        "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",
+        "22000",
+        RUNTIME,
+        _ARGUMENT,
+        "^row tracking needs the number of rows of every file",
+        {
+            "statisticsCollectionPropertyKey": "=spark.databricks.delta.stats.collect",
+            "rowTrackingTableFeatureDefaultKey": (
+                "=spark.databricks.delta.properties.defaults.feature.rowTracking"
+            ),
+            "rowTrackingDefaultPropertyKey": "=spark.databricks.delta.properties.defaults.enableRowTracking",
+        },
+    ),
     Condition("DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS", "22000", OPERATION),
     Condition("DELTA_INVALID_CLONE_PATH", "22KD1", ARGUMENT, parameters={"path": "path"}),
     Condition(

@@ -20,20 +20,6 @@ CONDITIONS: tuple[Condition, ...] = (
         {"property1": "=delta.enableRowTracking", "property2": "=delta.rowTrackingSuspended"},
     ),
     Condition(
-        "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",
-        "22000",
-        RUNTIME,
-        _ARGUMENT,
-        "^row tracking needs the number of rows of every file",
-        {
-            "statisticsCollectionPropertyKey": "=spark.databricks.delta.stats.collect",
-            "rowTrackingTableFeatureDefaultKey": (
-                "=spark.databricks.delta.properties.defaults.feature.rowTracking"
-            ),
-            "rowTrackingDefaultPropertyKey": "=spark.databricks.delta.properties.defaults.enableRowTracking",
-        },
-    ),
-    Condition(
         "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA",
         "0AKDC",
         RUNTIME,
