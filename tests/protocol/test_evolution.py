@@ -133,8 +133,20 @@ def test_void():
     assert merge_schemas(table, Schema.from_ddl("b void")) == Schema.from_ddl(
         "a int, s struct<x: int>, b void"
     )
-    with pytest.raises(SchemaMismatchError, match=r"^s\.y: .*nulls"):
-        merge_schemas(table, Schema.from_ddl("s struct<y: void>"))
+    assert merge_schemas(table, Schema.from_ddl("s struct<y: void>")) == Schema.from_ddl(
+        "a int, s struct<x: int, y: void>"
+    )
+
+
+def test_a_void_field_gets_a_type():
+    table = Schema.from_ddl("s struct<x: int, t: struct<y: void, z: int>>")
+    data = Schema.from_ddl("s struct<x: int, t: struct<Y: array<int>>>")
+    assert merge_schemas(table, data) == Schema.from_ddl("s struct<x: int, t: struct<y: array<int>, z: int>>")
+    with pytest.raises(
+        SchemaMismatchError, match=r"^s\.t\.y: the column has no type yet.*schema_mode='merge'"
+    ):
+        check_fits(table, data)
+    check_fits(table, Schema.from_ddl("s struct<t: struct<y: void>>"))
 
 
 def test_data_for_a_schema_that_stays():

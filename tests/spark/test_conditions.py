@@ -554,6 +554,11 @@ def nothing_typed(at: Place) -> None:
     at.spark.sql("SELECT NULL AS x").write.format("delta").save(f"{at.root}/n")
 
 
+def struct_of_nulls(at: Place) -> None:
+    rows = at.spark.sql("SELECT 1 AS id, named_struct('a', 1, 'b', named_struct('c', NULL)) AS s")
+    rows.write.format("delta").save(f"{at.root}/n")
+
+
 def of_parquet(at: Place, command: str) -> None:
     """The command for a table of another format."""
     at.sql("CREATE TABLE other_format (id BIGINT) USING parquet LOCATION '{root}/other'")
@@ -1954,6 +1959,7 @@ CASES = (
     ),
     Case("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", A, ARGUMENT, statement(partitioned("ARRAY<INT>"))),
     Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", A, ARGUMENT, nothing_typed),
+    Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.STRUCT_ALL_VOID_FIELDS", "428GU", A, ARGUMENT, struct_of_nulls),
     *(
         Case(
             "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",

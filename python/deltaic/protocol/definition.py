@@ -57,7 +57,7 @@ from deltaic.protocol.schema import (
     type_name,
     walk,
 )
-from deltaic.protocol.type_places import result_types, void_structs
+from deltaic.protocol.type_places import result_types
 from deltaic.protocol.versions import (
     check_addable,
     check_upgrade,
@@ -65,6 +65,7 @@ from deltaic.protocol.versions import (
     refuses_as_delta_spark,
     upgrade,
 )
+from deltaic.protocol.void import check_void
 
 
 def new_table(
@@ -383,14 +384,8 @@ def _newly_used(
 
 
 def _check_types(schema: Schema, known: Schema | None = None) -> None:
-    """Raises InvalidArgumentError for new columns of type void (only nulls), except for top-level ones, which
-    get a type from the first data that has one. Such a column is not in Parquet files, so the table needs
-    another column, too. `known`: the schema of an existing table."""
-    current = {path: item.type for path, item in walk(known or ())}
-    if len(schema) and all(item.type == "void" and (item.name,) not in current for item in schema):
-        raise InvalidArgumentError(
-            "every column holds nothing but nulls, so no type is known", found=", ".join(schema.names)
-        )
+    """Raises an error for types that a table cannot store. `known`: the schema of an existing table."""
+    check_void(schema, known)
     for path, item in walk(schema):
         types = primitive_types(item.type)
         if (shown := next((each for each in types if isinstance(each, ResultType)), None)) is not None:
@@ -400,13 +395,6 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
             ).with_values(
                 unsupported=tuple(result_types(schema)), column=path[0], column_type=type_name(item.type)
             )
-        untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1)
-        if untyped and (path not in current or current[path] == "void"):
-            raise InvalidArgumentError(
-                "the column has no type, because the data has only nulls",
-                where=path_text(path),
-                found=type_name(item.type),
-            ).with_values(void_struct=next(void_structs([item]), None))
 
 
 def _check_combination(

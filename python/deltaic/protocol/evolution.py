@@ -23,6 +23,7 @@ from deltaic.protocol.schema import (
     path_text,
     type_name,
     user_types_of,
+    walk,
 )
 
 _DEFAULT = "CURRENT_DEFAULT"
@@ -137,12 +138,13 @@ def check_fits(table: Schema, data: Schema, *, replaces_all: bool = False) -> No
             where=path_text(extra),
             expected=f"the table's columns, or schema_mode='merge' to add it{more}",
         )
-    for before, after in zip(table, merged, strict=True):
-        if before.type == "void" != after.type:
+    before = {path: item.type for path, item in walk(table)}
+    for path, item in walk(merged):
+        if before.get(path) == "void" != item.type:
             raise SchemaMismatchError(
                 "the column has no type yet, because it has had only nulls",
-                where=path_text((before.name,)),
-                found=type_name(after.type),
+                where=path_text(path),
+                found=type_name(item.type),
                 expected="nulls, or schema_mode='merge' to give it the data's type",
             )
 
@@ -169,14 +171,9 @@ def nullable_everywhere(data_type: DataType) -> DataType:
     return data_type
 
 
-def new_field(item: Field, path: tuple[str, ...]) -> Field:
+def new_field(item: Field) -> Field:
     """Prepares a field for a table that has files: it becomes nullable and loses another table's column
-    mapping. A column of type void gets a type from later data; a field of type void within a struct is a
-    SchemaMismatchError."""
-    if item.type == "void" and len(path) > 1:
-        raise SchemaMismatchError(
-            "a new field of a struct has no type, because the data has only nulls", where=path_text(path)
-        )
+    mapping. A column or field of type void gets a type from later data."""
     (clean,) = strip(Schema([item]))
     metadata = {
         key: value
@@ -196,14 +193,14 @@ def _merge_fields(
         here = (*path, item.name)
         if item.type == "void" and other is not None and other.type != "void":
             result.append(
-                new_field(other, here).with_(name=item.name, metadata={**other.metadata, **item.metadata})
+                new_field(other).with_(name=item.name, metadata={**other.metadata, **item.metadata})
             )
             continue
         merged = item.type if other is None else _merge_types(item.type, other.type, here, widen)
         if other is not None and user_types_of(item) and merged != item.type:
             raise _unfit(other.type, item.type, here)  # Spark alone changes the fields of its type
         result.append(item.with_(type=merged))
-    return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
+    return result + [new_field(item) for item in incoming.values()]
 
 
 def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: Widening | None) -> DataType:

@@ -1,4 +1,4 @@
-"""Places within the types of a schema: of types that a table cannot have, of structs without data, and of
+"""Places within the types of a schema: of types that a table cannot have, of structs without fields, and of
 fields with one name."""
 
 from __future__ import annotations
@@ -46,16 +46,6 @@ def _empty_structs(data_type: DataType, place: str) -> Iterator[str]:
     elif isinstance(data_type, Map):
         yield from _empty_structs(data_type.key, f"{place}.key")
         yield from _empty_structs(data_type.value, f"{place}.value")
-
-
-def void_structs(fields: Iterable[Field], place: str = "") -> Iterator[str]:
-    """Yields the places of structs whose fields all have the type void. Structs in arrays and maps are left
-    out."""
-    for item in fields:
-        if isinstance(item.type, Struct) and item.type.fields:
-            if all(inner.type == "void" for inner in item.type.fields):
-                yield f"{place}{item.name}"
-            yield from void_structs(item.type.fields, f"{place}{item.name}.")
 
 
 @contextmanager

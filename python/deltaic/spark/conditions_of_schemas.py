@@ -59,15 +59,6 @@ CONDITIONS: tuple[Condition, ...] = (
         {"fieldPath": "where"},
     ),
     Condition(
-        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.STRUCT_ALL_VOID_FIELDS",
-        "428GU",
-        ANALYSIS,
-        _ARGUMENT,
-        "^the column has no type, because",
-        {"columnPath": "void_struct"},
-        requires="void_struct",
-    ),
-    Condition(
         "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.STRUCT_NO_FIELDS",
         "428GU",
         ANALYSIS,
@@ -180,6 +171,14 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^every column holds nothing but nulls",
+    ),
+    Condition(
+        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.STRUCT_ALL_VOID_FIELDS",
+        "428GU",
+        ANALYSIS,
+        _ARGUMENT,
+        "^every field of the struct holds nothing but nulls",
+        {"columnPath": "where"},
     ),
     Condition(
         "DELTA_INVALID_PARTITION_COLUMN_NAME", "42996", ANALYSIS, _ARGUMENT, "^a partition column's name has"

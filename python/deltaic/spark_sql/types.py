@@ -59,8 +59,14 @@ def data_type(node: exp.Expression) -> DataType:
         and inner
         and all(isinstance(part, exp.ColumnDef) and part.kind for part in inner)
     ):
-        return Struct(Field(part.name, data_type(part.kind)) for part in inner)
+        return Struct(Field(part.name, _field_type(part.kind)) for part in inner)
     raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
+
+
+def _field_type(node: exp.Expression) -> DataType:
+    """Returns the type of a struct's field, which may be void: columns of tables have such fields."""
+    is_void = isinstance(node, exp.DataType) and node.this == exp.DataType.Type.NULL
+    return "void" if is_void else data_type(node)
 
 
 def _interval(node: exp.Interval) -> DataType:

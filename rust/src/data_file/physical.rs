@@ -1,4 +1,4 @@
-//! The schema of data files: physical names and field ids in place of logical ones.
+//! The schema of data files: physical names and field ids in place of logical ones, and no void fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -92,20 +92,23 @@ impl<'a> Parts<'a> {
 fn type_of(schema: &TableSchema, data_type: &Type, place: &str, parts: &Parts<'_>) -> Result<DataType> {
     Ok(match data_type {
         Type::Primitive(Primitive::Void) => {
-            return Err(Error::new(
-                Kind::UnsupportedFeature,
-                "a void field inside a struct cannot be written",
-            )
-            .at(format!("column {place}")));
+            return Err(Error::new(Kind::UnsupportedFeature, "an array or map of void cannot be written")
+                .at(format!("column {place}")));
         }
         Type::Primitive(primitive) => primitive.to_arrow(),
         Type::Variant | Type::Shape(_) => data_type.to_arrow(false),
-        Type::Struct(fields) if fields.is_empty() => {
-            return Err(Error::new(Kind::UnsupportedFeature, "a struct without fields cannot be written")
-                .at(format!("column {place}")));
-        }
         Type::Struct(fields) => {
-            DataType::Struct(fields.iter().map(|field| field_of(schema, field)).collect::<Result<Fields>>()?)
+            let stored = fields.iter().filter(|field| field.data_type != Type::Primitive(Primitive::Void));
+            let stored = stored.map(|field| field_of(schema, field)).collect::<Result<Fields>>()?;
+            if stored.is_empty() {
+                let message = if fields.is_empty() {
+                    "a struct without fields cannot be written"
+                } else {
+                    "a struct that has only void fields cannot be written"
+                };
+                return Err(Error::new(Kind::UnsupportedFeature, message).at(format!("column {place}")));
+            }
+            DataType::Struct(stored)
         }
         Type::Array(element, contains_null) => {
             DataType::List(parts.field(schema, "element", element, *contains_null, place)?)
@@ -119,7 +122,8 @@ fn type_of(schema: &TableSchema, data_type: &Type, place: &str, parts: &Parts<'_
     })
 }
 
-/// Returns the array with the names of `target`.
+/// Returns the array with the names of `target`, and without the void fields of structs, which have no column
+/// in a Parquet file: `{a: 1, b: null}` becomes `{a: 1}`.
 pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     if array.data_type() == target {
         return Ok(Arc::clone(array));
@@ -130,6 +134,7 @@ pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
             let children = found
                 .columns()
                 .iter()
+                .filter(|child| child.data_type() != &DataType::Null)
                 .zip(fields)
                 .map(|(child, field)| relabel(child, field.data_type()))
                 .collect::<Result<Vec<_>>>()?;

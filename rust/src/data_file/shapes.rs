@@ -7,7 +7,7 @@ use parquet::basic::{EdgeInterpolationAlgorithm as Edges, LogicalType, Type as P
 use parquet::schema::types::{SchemaDescriptor, Type as Node, TypePtr};
 
 use crate::error::Result;
-use crate::schema::{Shape, Type};
+use crate::schema::{Primitive, Shape, Type};
 
 /// Returns the schema of a data file with logical types on its geographic columns. `types`: the types of its
 /// columns, in order.
@@ -27,6 +27,7 @@ pub fn marked<'a>(
 /// for any other leaf.
 fn collect<'a>(data_type: &'a Type, leaves: &mut Vec<Option<&'a Shape>>) {
     match data_type {
+        Type::Primitive(Primitive::Void) => {} // has no leaf
         Type::Primitive(_) => leaves.push(None),
         Type::Variant => leaves.extend([None, None]),
         Type::Shape(shape) => leaves.push(Some(shape)),

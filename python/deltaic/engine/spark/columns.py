@@ -21,11 +21,12 @@ from deltaic.engine.spark.types import (
     with_ids,
 )
 from deltaic.errors import ProtocolError
-from deltaic.plan.literal import col, lit
+from deltaic.plan.literal import col
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Scan
 from deltaic.planning.columns import narrowed
 from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.schema import DataType, Field, Schema, Struct
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text
+from deltaic.protocol.void import has_void_field, in_data_files
 
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
@@ -42,10 +43,12 @@ class OpaqueColumn:
     floats do not include NaN, which Spark orders above all other values. For `x > 1` Spark's reader would
     skip a row group whose maximum is 1, although it has a NaN.
 
-    `source`: the column's quoted name in the frame. `nested`: True if the floats are in a struct."""
+    `source`: the column's quoted name in the frame. `nested`: True if the floats are in a struct. `lacks`:
+    the column's type if it is a struct with void fields, which the frame's column lacks; else None."""
 
     source: str
     nested: bool
+    lacks: DataType | None = None
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,12 @@ class ScanColumns:
         partitioned = {name.lower() for name in scan.table_schema.partition_columns}
         roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in scan.columns)
         fields = [scan.schema.field(name) for name in roots]
-        self.data = [
-            field for field in fields if field.name.lower() not in partitioned and field.type != "void"
-        ]
+        stored = (
+            field.with_(type=in_data_files(field.type))
+            for field in fields
+            if field.name.lower() not in partitioned
+        )
+        self.data = [field for field in stored if field.type != "void"]
         self.partitions = [scan.schema.field(name) for name in scan.table_schema.partition_columns]
         self.by_id = scan.table_schema.column_mapping == "id"
         self.constants = list(scan.constants)
@@ -176,6 +182,8 @@ class ScanColumns:
             column, root = self._column(name), _root_of(self.scan, name)
             if not isinstance(column, (str, OpaqueColumn)):
                 return None
+            if isinstance(column, OpaqueColumn) and column.lacks is not None:
+                return None
             source = column if isinstance(column, str) else column.source
             is_opaque = isinstance(column, OpaqueColumn)
             if not is_opaque and not self.by_id:
@@ -198,7 +206,8 @@ class ScanColumns:
         if isinstance(column, str) and not self.by_id:
             return column if column == col(root) else F.col(column).alias(root)
         if isinstance(column, OpaqueColumn):
-            column = opaque(F.col(column.source), column.nested)
+            lacks, column = column.lacks, opaque(F.col(column.source), column.nested)
+            column = column if lacks is None else _completed(column, lacks)
         column, metadata = (
             F.col(column) if isinstance(column, str) else column,
             shown(self.scan.schema.field(root)).metadata,
@@ -213,21 +222,20 @@ class ScanColumns:
 
         path, _ = self.scan.schema.find(name)
         field = self.scan.schema.field(path[0])
-        if field.type == "void":
-            return F.lit(None)
+        if in_data_files(field.type) == "void":
+            return _nothing(narrowed(self.scan.schema, name).type)
         if len(path) == 1:
-            source = col(physical_name(field))
+            source, lacks = col(physical_name(field)), has_void_field(field.type)
             # Not `OpaqueColumn`: Spark pushes no condition through a cast of a struct, and `hidden` makes
             # columns that are found by id opaque.
             if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
-                return F.col(source).cast(type_to_spark(field.type))
+                return _completed(F.col(source), field.type).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
-            return (
-                OpaqueColumn(source, not isinstance(field.type, str))
-                if is_data and _has_floats(field.type)
-                else source
-            )
-        branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
+            if is_data and _has_floats(field.type):
+                nested = not isinstance(field.type, str)
+                return OpaqueColumn(source, nested, field.type if lacks else None)
+            return _completed(F.col(source), field.type) if lacks else source
+        branch = _branch(F.col(col(physical_name(field))), field, path[1:])
         narrow = narrowed(self.scan.schema, name)
         return branch.cast(type_to_spark(narrow.type))
 
@@ -239,15 +247,56 @@ def _has_floats(data_type: DataType) -> bool:
     return data_type in ("float", "double")
 
 
-def _branch(text: str, field: Field, path: tuple[str, ...]) -> str:
-    """Returns the SQL of a struct with only the field of `path` at each level, null if the struct is null.
-    For `s` and `("a",)`: `CASE WHEN s IS NOT NULL THEN named_struct('a', s.a) END`."""
+def _nothing(data_type: DataType) -> Any:
+    """Returns the null of a type."""
+    from pyspark.sql import functions as F
+
+    null = F.lit(None)
+    return null if data_type == "void" else null.cast(type_to_spark(data_type))
+
+
+def _completed(column: Any, data_type: DataType) -> Any:
+    """Returns a column of data files with the void fields of its structs, which are not in the files.
+
+    The fields are added by `withField`, as Spark still reads only the fields that a query needs of such a
+    struct, and still pushes conditions on them into Parquet. It adds at the end, so the fields that come
+    after a void field are dropped and added again."""
+    if not isinstance(data_type, Struct) or not has_void_field(data_type):
+        return column
+    stored = [in_data_files(item.type) != "void" for item in data_type.fields]
+    first = stored.index(False) if False in stored else len(stored)
+    result = column
+    for number, (item, is_stored) in enumerate(zip(data_type.fields, stored, strict=True)):
+        name = physical_name(item)
+        if number == first:
+            result = result.withField(col(name), _nothing(item.type))
+            if later := [
+                col(physical_name(other))
+                for other, is_there in zip(data_type.fields[first:], stored[first:], strict=True)
+                if is_there
+            ]:
+                result = result.dropFields(*later)
+        elif not is_stored:
+            result = result.withField(col(name), _nothing(item.type))
+        elif number > first or has_void_field(item.type):
+            result = result.withField(col(name), _completed(column.getField(name), item.type))
+    return result
+
+
+def _branch(column: Any, field: Field, path: tuple[str, ...]) -> Any:
+    """Returns a struct with only the field of `path` at each level, null if the struct is null. For `s` and
+    `("a",)`: `CASE WHEN s IS NOT NULL THEN named_struct('a', s.a) END`."""
+    from pyspark.sql import functions as F
+
     if not path:
-        return text
+        return _completed(column, field.type)
     assert isinstance(field.type, Struct)
     child = next(item for item in field.type.fields if item.name == path[0])
-    inner = _branch(f"{text}.{col(physical_name(child))}", child, path[1:])
-    return f"CASE WHEN {text} IS NOT NULL THEN named_struct({lit(child.name)}, {inner}) END"
+    if in_data_files(child.type) == "void":
+        inner = _nothing(narrowed(Schema([child]), path_text(path)).type)
+    else:
+        inner = _branch(column.getField(physical_name(child)), child, path[1:])
+    return F.when(column.isNotNull(), F.struct(inner.alias(child.name)))
 
 
 def _root_of(scan: Scan, name: str) -> str:

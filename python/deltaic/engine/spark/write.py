@@ -36,6 +36,7 @@ from deltaic.plan.literal import col
 from deltaic.protocol.column_mapping import ID, physical_name
 from deltaic.protocol.paths import decoded_path
 from deltaic.protocol.schema import Field, Schema, is_shape, path_text, primitive_types, walk
+from deltaic.protocol.void import check_written, in_data_files, void_fields
 from deltaic.spark_sql.null_conditions import null_conditions
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     )
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
     refuse_shapes(table)
+    check_written(table)
     # Called for its error: an option that Spark's writer does not support is an error for few rows, too.
     _parquet_options(dict(target.options))
     columns = [_checked(field) for field in table]
@@ -187,7 +189,7 @@ def _write_files(
             plain = not (in_files or mapped) and _WORD.fullmatch(field.name)
             folders.append(field.name if plain else f"p{number}")
             columns.append(_folder_value(field).alias(folders[-1]))
-        if field.type != "void" and (in_files or not is_partition):
+        if in_data_files(field.type) != "void" and (in_files or not is_partition):
             columns.append(_physical(field))
     observation = Observation()
     parquet = _parquet_options(options)
@@ -202,12 +204,14 @@ def _write_files(
 
 
 def _physical(field: Field) -> Any:
-    """Returns the column as data files have it: with the physical names and ids of column mapping at every
-    depth."""
+    """Returns the column as data files have it: without void fields, and with the physical names and ids of
+    column mapping at every depth."""
     from pyspark.sql import functions as F
 
     column = F.col(col(field.name))
-    (in_file,) = with_ids([field])
+    if missing := [path_text(path) for path in void_fields(field.type)]:
+        column = column.dropFields(*missing)
+    (in_file,) = with_ids([field.with_(type=in_data_files(field.type))])
     if is_mapped_inside(field.type):
         column = column.cast(in_file.dataType)
     return column.alias(in_file.name, metadata=in_file.metadata)
