@@ -14,6 +14,7 @@ from deltaic.spark import (
     conditions_of_conversions,
     conditions_of_data,
     conditions_of_features,
+    conditions_of_iceberg,
     conditions_of_layout,
     conditions_of_options,
     conditions_of_rows,
@@ -41,6 +42,7 @@ __all__ = [
 CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_rows.CONDITIONS,
     *conditions_of_tables.CONDITIONS,
+    *conditions_of_iceberg.CONDITIONS,
     *conditions_of_features.CONDITIONS,
     *conditions_of_data.CONDITIONS,
     *conditions_of_layout.CONDITIONS,
