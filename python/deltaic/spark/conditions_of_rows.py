@@ -10,10 +10,10 @@ _SCHEMA = e.SchemaMismatchError
 _ROW = e.ConstraintViolationError
 
 CONDITIONS: tuple[Condition, ...] = (
-    # Conflicts of commits
+    # Conflicts of commits. In the JVM, delta-spark adds .WITHOUT_HINT or .WITH_PARTITION_HINT to these three.
     *(
         Condition(
-            f"DELTA_CONCURRENT_{name}.{hint}",
+            f"DELTA_CONCURRENT_{name}",
             "2D521",
             BASE,
             error,
@@ -23,18 +23,13 @@ CONDITIONS: tuple[Condition, ...] = (
                 "tableName": "catalog_table|table_by_url",
                 "version": "winner",
                 "docLink": "=https://docs.delta.io/latest/concurrency-control.html",
-                **partition,
+                "partitionValues": "partition",
             },
-            requires=requires,
         )
         for name, error in (
             ("APPEND", e.ConcurrentAppendException),
             ("DELETE_READ", e.ConcurrentDeleteReadException),
             ("DELETE_DELETE", e.ConcurrentDeleteDeleteException),
-        )
-        for hint, requires, partition in (
-            ("WITH_PARTITION_HINT", "partition", {"partitionValues": "partition"}),
-            ("WITHOUT_HINT", "", {}),
         )
     ),
     Condition("DELTA_CONCURRENT_TRANSACTION", "2D521", BASE, e.ConcurrentTransactionException, ""),
