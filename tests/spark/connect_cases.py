@@ -385,3 +385,10 @@ def test_columns_without_a_text_are_refused(session: Any, path: str) -> None:
     table.update(F.col("id") == 1, {"amount": F.col("amount") * 2 + F.lit(Decimal("0.5"))})
     table.delete(F.col("id").isin(3, 4))
     assert rows_at(path) == [(1, "a", 2.5), (2, "a", 2.0)]
+
+
+def test_a_stream_writer_from_before_enable_starts(session: Any) -> None:
+    """Such a writer has no record of its DataFrame."""
+    frame = session.readStream.format("rate").load()
+    writer = type(frame.writeStream)(frame._plan, session)
+    writer.format("noop").start().stop()

@@ -205,11 +205,10 @@ def _check_schema_logs(writer: Any, options: Mapping[str, Any], name: str | None
     `options`: the options of the writer. `name`: the query's name, or None."""
     from deltaic.spark.stream_write import checkpoint_of
 
-    frame = frame_of_writer(writer)
-    spark = frame.sparkSession
+    spark = session_of(writer)
     if enabled_as(spark) is None or not engine_of(spark).is_native:
         return
-    logs = schema_logs(engine_of(spark).jvm, frame)
+    logs = schema_logs(engine_of(spark).jvm, frame_of_writer(writer))
     state = BuilderState()
     state.put(options)
     place = checkpoint_of(spark, state, name) if logs else None
