@@ -204,6 +204,12 @@ class _Dialect(Databricks):
         # ruff: noqa: RUF012 - class attributes are sqlglot's way to configure a tokenizer
         # a doubled quote is one quote, not the end of one string and the start of another
         STRING_ESCAPES = ["\\", "'", '"']
+        # RELEASE and SAVEPOINT begin statements for sqlglot since 30.31; Spark has none, so they are names
+        KEYWORDS = {
+            word: kind
+            for word, kind in Databricks.Tokenizer.KEYWORDS.items()
+            if word not in ("RELEASE", "SAVEPOINT")
+        }
 
     Parser = _Parser
 
