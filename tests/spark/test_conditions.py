@@ -474,6 +474,15 @@ def clustered_zorder(at: Place) -> None:
     at.sql("OPTIMIZE delta.`{root}/n` ZORDER BY (x)")
 
 
+def zorder_by_an_unknown_field(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, s STRUCT<a: INT, b: INT>) USING delta")
+    at.sql("OPTIMIZE delta.`{root}/n` ZORDER BY (s.x)")
+
+
+def saved_time(at: Place) -> None:
+    at.spark.sql("SELECT 1 AS id, TIME'10:00:00' AS v").write.format("delta").save(f"{at.root}/n")
+
+
 def clustered_condition(at: Place) -> None:
     at.sql(f"{CREATE} CLUSTER BY (id)")
     at.sql("OPTIMIZE delta.`{root}/n` WHERE id = 1")
@@ -1491,6 +1500,14 @@ CASES = (
         statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT INTERVAL '1' DAY AS id"),
     ),
     Case(
+        "UNSUPPORTED_TIME_TYPE",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT TIME'10:00:00' AS id"),
+    ),
+    Case("UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE", "0A000", A, UNSUPPORTED, saved_time),
+    Case(
         "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
         "428H2",
         P,
@@ -1814,6 +1831,7 @@ CASES = (
         lambda at: merge_builder(at).vacuum(-1),
     ),
     Case("DELTA_MODE_NOT_SUPPORTED", "0AKDC", I, ARGUMENT, statement("GENERATE other FOR TABLE {t}")),
+    Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, zorder_by_an_unknown_field),
     Case(
         "DELTA_ZORDERING_ON_PARTITION_COLUMN",
         "42P10",

@@ -20,6 +20,7 @@ from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Field, Schema, Struct
 from deltaic.protocol.type_places import empty_structs
+from deltaic.protocol.void import check_written
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Changing, Engine
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 VECTORS = "deletionVectors"
 MATERIALIZED = "materializePartitionColumns"
-_NO_FIELDS = re.compile(r'"fields"\s*:\s*\[\s*\]')
-"""Matches a struct without fields in a schemaString, also a table without columns."""
+_MAYBE_NOT_STORED = re.compile(r'"fields"\s*:\s*\[\s*\]|"void"')
+"""Matches a struct without fields in a schemaString, also a table without columns, and a void field."""
 
 
 def writes_vectors(snapshot: Snapshot, engine: Engine, command: Changing) -> bool:
@@ -62,8 +63,9 @@ def _statistics_columns(metadata: Metadata) -> list[str] | None:
     return found
 
 
-def _refuse_empty_structs(schema: Schema) -> None:
-    """Raises InvalidArgumentError for a struct without fields, which a Parquet file cannot have."""
+def _check_stored(schema: Schema) -> None:
+    """Raises InvalidArgumentError for a struct without fields, or with void fields alone: a Parquet file
+    cannot have it."""
     for place in empty_structs(schema):
         raise InvalidArgumentError(
             "a struct without fields cannot be written",
@@ -71,6 +73,7 @@ def _refuse_empty_structs(schema: Schema) -> None:
             found="struct<>",
             expected="one field at least",
         ).with_values(empty_struct=place)
+    check_written(schema)
 
 
 def write_target(
@@ -95,8 +98,8 @@ def write_target(
     durable.
     `optimize_write`: None: the table's property. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
-    if _NO_FIELDS.search(metadata.schema_string):
-        _refuse_empty_structs(Schema.from_json(metadata.schema_string))
+    if _MAYBE_NOT_STORED.search(metadata.schema_string):
+        _check_stored(Schema.from_json(metadata.schema_string))
     properties = TableProperties(metadata.configuration)
     options: dict[str, Any] = {
         "compression": properties.compression,

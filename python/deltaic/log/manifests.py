@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 FOLDER = "_symlink_format_manifest"
 PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
+_VECTORS_EXIST = (
+    "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
+    ".EXISTING_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION"
+)
 _AT_ONCE = 16
 """Number of manifests that are written at the same time."""
 
@@ -44,14 +48,7 @@ def check(protocol: Protocol, metadata: Metadata, with_vectors: int, *, by_each_
     `with_vectors`: number of files with a deletion vector. `by_each_commit`: True for manifests that each
     commit updates."""
     if with_vectors:
-        tag = (
-            ""
-            if not by_each_commit
-            else (
-                "[DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
-                ".EXISTING_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION] "
-            )
-        )
+        tag = f"[{_VECTORS_EXIST}] " if by_each_commit else ""
         error = UnsupportedFeatureError(
             f"{tag}readers of a symlink manifest would see deleted rows",
             where=PROPERTY,

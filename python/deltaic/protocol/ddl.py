@@ -40,7 +40,7 @@ _ALIASES = {
 _timestamp: ContextVar[DataType] = ContextVar("the type that TIMESTAMP names", default="timestamp")
 TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _IN_CASTS = {**TO_DDL, "timestamp": "timestamp_ltz"}
-INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
+_INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 _SRIDS = {
     "geometry(0)": "geometry(SRID:0)",
     "geometry(3857)": "geometry(EPSG:3857)",
@@ -359,7 +359,7 @@ class _Parser:
         return " ".join(filter(None, ("interval", first, last and f"to {last}")))
 
     def unit(self) -> str:
-        return next((unit for unit in INTERVAL_UNITS if self.words(unit)), "")
+        return next((unit for unit in _INTERVAL_UNITS if self.words(unit)), "")
 
     def decimal(self, token: Token) -> DataType:
         precision, scale = 10, 0

@@ -3,49 +3,45 @@ fields with one name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array, DataType, Field, Map, ResultType, Struct
+
+_IN_NAMES = {"element": ".element", "key": ".key", "value": ".value"}
+_IN_BRACKETS = {"element": "[]", "key": "[key]", "value": "[value]"}
 
 
 def result_types(fields: Iterable[Field]) -> Iterator[tuple[str, ResultType]]:
     """Yields the types that no column of a table can have, with their places as delta-spark writes them:
     `tags[]` is the element of an array, `names[key]` the key of a map."""
     for item in fields:
-        yield from _result_types(item.type, item.name)
+        for place, data_type in _places(item.type, item.name, _IN_BRACKETS):
+            if isinstance(data_type, ResultType):
+                yield place, data_type
 
 
-def _result_types(data_type: DataType, place: str) -> Iterator[tuple[str, ResultType]]:
-    if isinstance(data_type, Struct):
-        for item in data_type.fields:
-            yield from _result_types(item.type, f"{place}.{item.name}")
-    elif isinstance(data_type, Array):
-        yield from _result_types(data_type.element, f"{place}[]")
-    elif isinstance(data_type, Map):
-        yield from _result_types(data_type.key, f"{place}[key]")
-        yield from _result_types(data_type.value, f"{place}[value]")
-    elif isinstance(data_type, ResultType):
-        yield place, data_type
-
-
-def empty_structs(fields: Iterable[Field], place: str = "") -> Iterator[str]:
+def empty_structs(fields: Iterable[Field]) -> Iterator[str]:
     """Yields the places of structs without fields, at any depth: `tags.element`."""
     for item in fields:
-        yield from _empty_structs(item.type, f"{place}{item.name}")
+        for place, data_type in _places(item.type, item.name, _IN_NAMES):
+            if isinstance(data_type, Struct) and not data_type.fields:
+                yield place
 
 
-def _empty_structs(data_type: DataType, place: str) -> Iterator[str]:
+def _places(data_type: DataType, place: str, parts: Mapping[str, str]) -> Iterator[tuple[str, DataType]]:
+    """Yields a type and the types within it, with their places. `parts`: how the places of elements, keys and
+    values are written."""
+    yield place, data_type
     if isinstance(data_type, Struct):
-        if not data_type.fields:
-            yield place
-        yield from empty_structs(data_type.fields, f"{place}.")
+        for item in data_type.fields:
+            yield from _places(item.type, f"{place}.{item.name}", parts)
     elif isinstance(data_type, Array):
-        yield from _empty_structs(data_type.element, f"{place}.element")
+        yield from _places(data_type.element, place + parts["element"], parts)
     elif isinstance(data_type, Map):
-        yield from _empty_structs(data_type.key, f"{place}.key")
-        yield from _empty_structs(data_type.value, f"{place}.value")
+        yield from _places(data_type.key, place + parts["key"], parts)
+        yield from _places(data_type.value, place + parts["value"], parts)
 
 
 @contextmanager

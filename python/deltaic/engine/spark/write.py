@@ -36,7 +36,7 @@ from deltaic.plan.literal import col
 from deltaic.protocol.column_mapping import ID, physical_name
 from deltaic.protocol.paths import decoded_path
 from deltaic.protocol.schema import Field, Schema, is_shape, path_text, primitive_types, walk
-from deltaic.protocol.void import check_written, in_data_files, void_fields
+from deltaic.protocol.void import in_data_files, void_fields
 from deltaic.spark_sql.null_conditions import null_conditions
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     )
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
     refuse_shapes(table)
-    check_written(table)
     # Called for its error: an option that Spark's writer does not support is an error for few rows, too.
     _parquet_options(dict(target.options))
     columns = [_checked(field) for field in table]
